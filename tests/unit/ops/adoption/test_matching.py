@@ -373,20 +373,10 @@ def file(tmp_path: Path, *providers: str) -> Path:
     return path
 
 
-STEPS = [
-    {"op": "create", "urn": STACK, "newState": {"urn": STACK, "type": "pulumi:pulumi:Stack", "custom": False}},
-    {
-        "op": "create",
-        "urn": PROVIDER,
-        "newState": {
-            "urn": PROVIDER,
-            "type": "pulumi:providers:azure-native",
-            "custom": True,
-            "parent": STACK,
-            "inputs": {"tenantId": "t", "__internal": {}},
-        },
-    },
-]
+STACK_STEP, *_ = plan()["steps"]
+PROVIDER_STATE = {"urn": PROVIDER, "type": "pulumi:providers:azure-native", "custom": True, "parent": STACK}
+WITH_INPUTS = {**PROVIDER_STATE, "inputs": {"tenantId": "t", "__internal": {}}}
+STEPS = [STACK_STEP, {"op": "create", "urn": PROVIDER, "newState": WITH_INPUTS}]
 
 
 def test_missing_providers_come_with_the_stack_before_everything_else(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from ops.rehearsal.report import Rehearsal
 from ops.rehearsal.run import PlannedRehearsal
 from ops.stack.environment import ROOT
 from tests.unit.ops.conftest import Idstack
-from tests.unit.ops.rehearsal.reports import ROLE, rehearsal
+from tests.unit.ops.rehearsal.test_report import ROLE, rehearsal
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -130,81 +130,62 @@ def test_the_settings_are_those_that_the_program_loads_from_the_stacks_file() ->
         assert load_settings(texts, secret_keys=(), local=None) == stack.settings
 
 
-def _wrong(change: Callable[[dict[str, Any]], object]) -> list[tuple[str, str]]:
-    changed = document()
-    change(changed)
-    return refusals(changed)
+_PROD: Final = "environments[1]"
+_OF_CLUSTERS: Final = "clusterDefaults.hostedCluster"
 
 
 @pytest.mark.parametrize(
-    ("change", "expected"),
+    ("place", "value", "rule"),
     [
-        (lambda d: d.pop("environments"), [("environments", "missing")]),
-        (lambda d: _prod(d).pop("backend"), [("environments[1].backend", "missing")]),
-        (lambda d: _prod(d).pop("secretsProvider"), [("environments[1].secretsProvider", "missing")]),
-        (lambda d: _prod(d).update(backend="file:///tmp"), [("environments[1].backend", "backend")]),
-        (
-            lambda d: _prod(d).update(secretsProvider="passphrase"),
-            [("environments[1].secretsProvider", "secrets-provider")],
-        ),
-        (lambda d: d.update(environments=[]), [("environments", "no-environment")]),
-        (lambda d: _prod(d).update(name="Prod"), [("environments[1].name", "environment-name")]),
-        (lambda d: _prod(d).update(name="dev"), [("environments[1].name", "duplicate-stack-name")]),
-        (lambda d: _prod(d).update(name="local"), [("environments[1].settings.cloud", "cloud-and-name")]),
-        (lambda d: _prod(d).update(canary="hc1"), [("environments[1].canary", "unknown-key")]),
-        (
-            lambda d: _prod(d)["waves"].update(canaries=["hc9"]),
-            [("environments[1].waves.canaries[0]", "unknown-canary")],
-        ),
-        (lambda d: _prod(d)["waves"].update(pause="soon"), [("environments[1].waves.pause", "pause")]),
-        (lambda d: _prod(d)["waves"].update(size=0), [("environments[1].waves.size", "integer")]),
-        (
-            lambda d: _prod(d)["settings"].update(backend="azblob://other?storage_account=stidstackprod"),
-            [("environments[1].settings.backend", "written-by-the-fleet")],
-        ),
-        (
-            lambda d: _prod(d)["settings"].update(hostedClusters=[]),
-            [("environments[1].settings.hostedClusters", "written-by-the-fleet")],
-        ),
-        (
-            lambda d: _prod(d)["clusters"][0].setdefault("hostedCluster", {}).update(name="hc7"),
-            [("environments[1].clusters[0].hostedCluster.name", "written-by-the-fleet")],
-        ),
-        (
-            lambda d: _prod(d)["clusterDefaults"]["hostedCluster"].update(infraID="{clsuter}"),
-            [("environments[1].clusterDefaults.hostedCluster.infraID", "unknown-name")],
-        ),
-        (
-            lambda d: _prod(d)["shared"]["settings"].update(resourceGroup="{cluster}"),
-            [("environments[1].shared.settings.resourceGroup", "unknown-name")],
-        ),
-        (
-            lambda d: _prod(d)["clusters"][1]["settings"].update(tenantId="99999999-2222-4333-8444-555555555555"),
-            [("environments[1].clusters[1].settings.tenantId", "differs-from-shared-stack")],
-        ),
-        (
-            lambda d: _prod(d)["shared"]["settings"]["vault"].update(name="kv-idstack-dev"),
-            [("environments[1].shared.settings.vault.name", "duplicate-vault")],
-        ),
-        (
-            lambda d: _prod(d)["clusterDefaults"]["hostedCluster"].update(infraID="same"),
-            [("environments[1].clusterDefaults.hostedCluster.infraID", "duplicate-infra-id")],
-        ),
-        (
-            lambda d: _prod(d)["clusters"].append({"name": "shared"}),
-            [("environments[1].clusters[5].name", "duplicate-stack-name")],
-        ),
-        (
-            lambda d: _prod(d)["clusters"].append({"name": "h" * 32}),
-            [("environments[1].clusters[5].name", "stack-name-too-long")],
-        ),
+        ("environments", [], "no-environment"),
+        ("environments", None, "missing"),
+        (f"{_PROD}.backend", None, "missing"),
+        (f"{_PROD}.secretsProvider", None, "missing"),
+        (f"{_PROD}.backend", "file:///tmp", "backend"),
+        (f"{_PROD}.secretsProvider", "passphrase", "secrets-provider"),
+        (f"{_PROD}.name", "Prod", "environment-name"),
+        (f"{_PROD}.name", "dev", "duplicate-stack-name"),
+        (f"{_PROD}.canary", "hc1", "unknown-key"),
+        (f"{_PROD}.waves.canaries[0]", "hc9", "unknown-canary"),
+        (f"{_PROD}.waves.pause", "soon", "pause"),
+        (f"{_PROD}.waves.size", 0, "integer"),
+        (f"{_PROD}.settings.backend", "azblob://other?storage_account=stidstackprod", "written-by-the-fleet"),
+        (f"{_PROD}.settings.hostedClusters", [], "written-by-the-fleet"),
+        (f"{_PROD}.{_OF_CLUSTERS}.name", "hc7", "written-by-the-fleet"),
+        (f"{_PROD}.clusters[0].hostedCluster", {"name": "hc7"}, "written-by-the-fleet"),
+        (f"{_PROD}.{_OF_CLUSTERS}.infraID", "{clsuter}", "unknown-name"),
+        (f"{_PROD}.shared.settings.resourceGroup", "{cluster}", "unknown-name"),
+        (f"{_PROD}.clusters[1].settings.tenantId", "99999999-2222-4333-8444-555555555555", "differs-from-shared-stack"),
+        (f"{_PROD}.shared.settings.vault.name", "kv-idstack-dev", "duplicate-vault"),
+        (f"{_PROD}.{_OF_CLUSTERS}.infraID", "same", "duplicate-infra-id"),
+        (f"{_PROD}.clusters[5]", {"name": "shared"}, "duplicate-stack-name"),
+        (f"{_PROD}.clusters[5]", {"name": "h" * 32}, "stack-name-too-long"),
+        ("environments[0].clusters[2]", {"name": "local"}, "local-stack-name"),
     ],
 )
-def test_what_does_not_fit_is_refused_at_its_place(
-    change: Callable[[dict[str, Any]], object], expected: list[tuple[str, str]]
-) -> None:
-    found = _wrong(change)
-    assert found[: len(expected)] == expected
+def test_what_does_not_fit_is_refused_at_its_place(place: str, value: Any, rule: str) -> None:
+    changed = document()
+    holder: Any = changed
+    *parents, last = [int(step) if step.isdigit() else step for step in re.findall(r"\w+", place)]
+    for step in parents:
+        holder = holder[step]
+    if last == len(holder) and isinstance(holder, list):
+        holder.append(value)
+    elif value is None:
+        del holder[last]
+    else:
+        holder[last] = value
+
+    at, found = refusals(changed)[0]
+
+    assert found == rule
+    assert at == place or (isinstance(value, dict) and at == f"{place}.name")
+
+
+def test_a_local_name_is_that_of_a_local_environment() -> None:
+    changed = document()
+    _prod(changed)["name"] = "local"
+    assert refusals(changed)[0] == (f"{_PROD}.settings.cloud", "cloud-and-name")
 
 
 def test_a_wrong_default_is_one_problem_of_all_its_stacks() -> None:
@@ -292,12 +273,6 @@ def test_a_stack_has_a_name_that_pulumi_and_kubernetes_take(environment: str, cl
         assert _PULUMI.fullmatch(name)
         assert _LABEL.fullmatch(name)
         assert is_local(name) or not is_local(environment), "the name decides who gets the emulated plugins"
-
-
-def test_a_stack_on_azure_never_has_a_name_of_the_local_clouds() -> None:
-    changed = document()
-    changed["environments"][0]["clusters"].append({"name": "local"})
-    assert refusals(changed) == [("environments[0].clusters[2].name", "local-stack-name")]
 
 
 @given(names=st.lists(st.text(max_size=60), max_size=4))

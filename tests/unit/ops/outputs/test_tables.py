@@ -44,54 +44,34 @@ def granted(pod: str, path: str, action: str) -> ProbeResult:
     return ProbeResult(pod, report(f"{MOUNTS}/clusters-hc1/{pod}{path}", proof=proof))
 
 
+def proven(identity: str, name: str, secret: str, mount: str, action: str, *others: ProbeResult) -> Row:
+    """An identity whose probe is called as its class."""
+    first = granted(f"probe-{name}", f"{mount}/{secret}", f"Microsoft.{action}")
+    return row(identity, f"managed-azure-{name}", secret, first, *others)
+
+
+_ENCRYPT = "KeyVault/vaults/keys/encrypt/action"
+_SECOND = granted("probe-kms-2", "/mnt/kms/kms-hc1-json", f"Microsoft.{_ENCRYPT}")
 # The longest names of the catalogue, an identity with two mounts, a refused sign-in and a pod that does not run.
 GREEN = [
-    row(
-        "controlPlaneOperator",
-        "managed-azure-cpo",
-        "cpo-hc1-json",
-        granted("probe-cpo", "/mnt/certs/cpo-hc1-json", "Microsoft.Resources/subscriptions/resourceGroups/read"),
-    ),
-    row(
+    proven("controlPlaneOperator", "cpo", "cpo-hc1-json", "/mnt/certs", "Resources/subscriptions/resourceGroups/read"),
+    proven(
         "nodePoolManagement",
-        "managed-azure-nodepool-management",
+        "nodepool-management",
         "nodepool-mgmt-hc1-json",
-        granted(
-            "probe-nodepool-management",
-            "/mnt/certs/nodepool-mgmt-hc1-json",
-            "Microsoft.Compute/virtualMachines/read",
-        ),
+        "/mnt/certs",
+        "Compute/virtualMachines/read",
     ),
-    row(
-        "network",
-        "managed-azure-network",
-        "cncc-hc1-json",
-        granted("probe-network", "/var/run/secrets/azure/cncc-hc1-json", "Microsoft.Network/virtualNetworks/read"),
-    ),
-    row(
-        "kms",
-        "managed-azure-kms",
-        "kms-hc1-json",
-        granted("probe-kms", "/mnt/certs/kms-hc1-json", "Microsoft.KeyVault/vaults/keys/encrypt/action"),
-        granted("probe-kms-2", "/mnt/kms/kms-hc1-json", "Microsoft.KeyVault/vaults/keys/encrypt/action"),
-    ),
+    proven("network", "network", "cncc-hc1-json", "/var/run/secrets/azure", "Network/virtualNetworks/read"),
+    proven("kms", "kms", "kms-hc1-json", "/mnt/certs", _ENCRYPT, _SECOND),
 ]
+_MOUNTED = f"{MOUNTS}/clusters-hc1/probe-ingress/mnt/certs/ingress-hc1-json"
+_REFUSED = ProbeResult("probe-ingress", refused(NOT_REGISTERED, _MOUNTED))
+_PENDING = ProbeResult("probe-disk-csi", None, "the pod is pending: ContainerCreating: MountVolume.SetUp failed")
 FAILING = [
     GREEN[0],
-    row(
-        "ingress",
-        "managed-azure-ingress",
-        "ingress-hc1-json",
-        ProbeResult(
-            "probe-ingress", refused(NOT_REGISTERED, f"{MOUNTS}/clusters-hc1/probe-ingress/mnt/certs/ingress-hc1-json")
-        ),
-    ),
-    row(
-        "disk",
-        "managed-azure-disk-csi",
-        "azure-disk-hc1-json",
-        ProbeResult("probe-disk-csi", None, "the pod is pending: ContainerCreating: MountVolume.SetUp failed"),
-    ),
+    row("ingress", "managed-azure-ingress", "ingress-hc1-json", _REFUSED),
+    row("disk", "managed-azure-disk-csi", "azure-disk-hc1-json", _PENDING),
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -14,11 +15,43 @@ from rich.console import Console
 from ops.rehearsal import report
 from ops.rehearsal.configuration import Names, StackCopy, copy_configuration
 from ops.rehearsal.report import ClusterMove, CredentialLoss, Rehearsal, Restart, moves
+from ops.rehearsal.sign_ins import SignIns
 from ops.rehearsal.steps import Operation, ResourceKind, ResourceStep
 from ops.rehearsal.world import left
 from ops.world.ownership import ResourceOwner
-from tests.unit.ops.rehearsal.reports import KMS, REFUSED, ROLE, SECRET, VAULT, rehearsal
 from tests.unit.ops.rehearsal.world import DOCUMENTS, cluster, stack_file
+
+KMS = ResourceOwner("hc1", "kms")
+ROLE = ResourceStep(
+    "prod",
+    Operation.REPLACE,
+    "azure-native:authorization:RoleAssignment",
+    "hc1-kms-roles-managed",
+    KMS,
+    ("roleDefinitionId",),
+)
+SECRET = ResourceStep("prod", Operation.UPDATE, "idstack:index:CredentialSecret", "hc1-kms-credential-secret", KMS)
+VAULT = ResourceStep(
+    "prod", Operation.DELETE, "azure-native:keyvault:Vault", "vault-vault", ResourceOwner(), is_protected=True
+)
+REFUSED = SignIns(KMS, 3, Counter({"AADSTS700016: the tenant has no such application": 2}))
+
+
+def rehearsal(*steps: ResourceStep, **changes: Any) -> Rehearsal:
+    """A rehearsal that found nothing, changed."""
+    quiet = Rehearsal(
+        stack="prod",
+        base="0123456789ab",
+        head="checkout",
+        seed=1,
+        stacks=("prod",),
+        steps=steps,
+        sign_ins=(SignIns(KMS, 5),),
+        second=(),
+        left=(),
+        seconds={"base": 30.4},
+    )
+    return replace(quiet, **changes)
 
 
 def screen(found: Rehearsal, width: int = 200) -> str:
