@@ -77,15 +77,11 @@ def _require_own(engine: Engine, type_token: str, name: str, id: str) -> None:
         why = guard.objection(type_token, id)
         if why is not None and type_token == resource_types.ROLE_ASSIGNMENT:
             # Only a plan names its principal, if the state does not have that yet.
-            why = guard.objection(type_token, id, _principal(engine.planned(), name))
+            steps = (step for step in engine.planned()["steps"] if name_of(step["urn"]) == name and "newState" in step)
+            principals = (shown(step["newState"].get("inputs") or {}).get("principalId", "") for step in steps)
+            why = guard.objection(type_token, id, str(next(principals, "")))
     if why is not None:
         raise CommandError(f"{id} was not adopted: {why}")
-
-
-def _principal(plan: Plan, name: str) -> str:
-    """The principal of the role assignment of this name in the program; empty if the plan does not name it."""
-    steps = (step for step in plan["steps"] if name_of(step["urn"]) == name and "newState" in step)
-    return next((str(shown(step["newState"].get("inputs") or {}).get("principalId", "")) for step in steps), "")
 
 
 @import_.command()

@@ -19,8 +19,7 @@ from ops.commands.options import (
     TimeLimitOption,
 )
 from ops.guards.infra_ids import refuse_duplicates
-from ops.rehearsal.report import plan_markdown
-from ops.rehearsal.steps import read
+from ops.outputs import plan
 from ops.stack import plugins
 from ops.stack.engine import Engine
 from ops.stack.environment import policy_pack
@@ -66,6 +65,6 @@ def preview(
 def _write_table(engine: Engine, events: Path, file: Path) -> None:
     """Write the table of a preview, also of a failed one; raises CommandError."""
     lines = events.read_text(encoding="utf-8").splitlines() if events.exists() else []
-    table = plan_markdown(read(lines, engine.stack))
+    table = plan.markdown(plan.read(lines, engine.stack))
     with writing("the table"):
         file.write_text(table, encoding="utf-8")

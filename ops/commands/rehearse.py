@@ -8,10 +8,10 @@ from typing import Annotated, Final
 import typer
 
 from ops.commands.options import JsonOption, Screen, bare_name
+from ops.outputs.plan import Operation
 from ops.rehearsal import report
 from ops.rehearsal.run import PlannedRehearsal
 from ops.rehearsal.run import rehearse as run
-from ops.rehearsal.steps import Operation
 from ops.stack.environment import ROOT
 from ops.stack.errors import WrongUsageError, writing
 

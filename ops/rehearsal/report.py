@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from ops.outputs.plan import (
+    Lines,
+    Operation,
+    ResourceStep,
+    counts_by_owner,
+    escaped,
+    lost,
+    markdown_table,
+    owner_cells,
+    sections,
+    why,
+)
 from ops.outputs.tables import fitted
 from ops.rehearsal.configuration import StackCopy
 from ops.rehearsal.sign_ins import SignIns
-from ops.rehearsal.steps import Operation, ResourceKind, ResourceStep, RunLog
 from ops.world.ownership import ResourceOwner
 
 
@@ -41,11 +51,6 @@ def moves(before: Sequence[StackCopy], after: Sequence[StackCopy]) -> Iterator[C
                 removed = before_clusters[source.stack] - clusters[source.stack]
                 new = clusters[copy.stack] - before_clusters.get(copy.stack, set())
                 yield from (ClusterMove(cluster, source.stack, copy.stack) for cluster in sorted(removed & new))
-
-
-# The number of resources of one kind by operation.
-Cell: TypeAlias = Mapping[Operation, int]
-_LOST: Final = (Operation.REPLACE, Operation.DELETE)
 
 
 @dataclass(frozen=True)
@@ -141,7 +146,7 @@ class Rehearsal:
                     **vars(owner),
                     **{kind.value: {operation.value: count for operation, count in row[kind].items()} for kind in row},
                 }
-                for owner, row in plan(self.steps).items()
+                for owner, row in counts_by_owner(self.steps).items()
             ],
             "replacedOrDeleted": [
                 {
@@ -175,26 +180,6 @@ class Rehearsal:
         }
 
 
-def plan(steps: Iterable[ResourceStep]) -> dict[ResourceOwner, dict[ResourceKind, Cell]]:
-    """Resources per operation, by identity and kind; those that all clusters share come first."""
-    rows: dict[ResourceOwner, dict[ResourceKind, Counter[Operation]]] = {}
-    for step in steps:
-        rows.setdefault(step.owner, {}).setdefault(step.kind, Counter())[step.operation] += 1
-    return {owner: dict(rows[owner]) for owner in sorted(rows)}
-
-
-def lost(steps: Iterable[ResourceStep]) -> list[ResourceStep]:
-    """The steps that replace or delete, also those of roles and mounts."""
-    return [step for step in steps if step.operation in _LOST]
-
-
-def why(step: ResourceStep) -> str:
-    """Why a resource is replaced or deleted."""
-    if step.operation is Operation.DELETE:
-        return "no longer in the configuration or the program"
-    return ", ".join(step.properties) or "the provider names no property"
-
-
 def _sign_ins_to_json(client: SignIns) -> dict[str, Any]:
     return {**vars(client.owner), "succeeded": client.worked, "failed": dict(client.failed)}
 
@@ -205,25 +190,6 @@ _SHOWN: Final = 5
 def _some(names: Sequence[str]) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f"{', '.join(names[:_SHOWN])}{more}"
-
-
-_SIGNS: Final = {Operation.CREATE: "+", Operation.UPDATE: "~", Operation.REPLACE: "+-", Operation.DELETE: "-"}
-_LEGEND: Final = "+ created, ~ updated, +- replaced, - deleted"
-_PLAN: Final = "plan"
-_SHARED: Final = "(the stack's own)"
-_OF_CLUSTER: Final = "(the cluster's own)"
-# The maximum of rows in a comment; --json has all of them.
-_MAX_ROWS: Final = 40
-# Characters that Markdown or GitHub interpret, as HTML entities.
-_MARKS: Final = str.maketrans({mark: f"&#{ord(mark)};" for mark in "&\\`*_[]<>|~#!@"})
-# A table for both outputs: headings and lines of plain text.
-_Lines = list[dict[str, str]]
-
-
-def cell(operations: Cell | None) -> str:
-    """`+2 ~1`: resources per operation; empty for none."""
-    counts = operations or {}
-    return " ".join(f"{sign}{counts[operation]}" for operation, sign in _SIGNS.items() if counts.get(operation))
 
 
 def verdict(rehearsal: Rehearsal, forbidden: Collection[Operation]) -> str:
@@ -251,32 +217,19 @@ def screen(rehearsal: Rehearsal, forbidden: Collection[Operation], width: int) -
 def markdown(rehearsal: Rehearsal, forbidden: Collection[Operation]) -> str:
     """The report for a pull request; names and messages in it are escaped."""
     findings = rehearsal.findings(forbidden)
-    lines = [f"**{_escaped(verdict(rehearsal, forbidden))}**", "", *(f"- {_escaped(finding)}" for finding in findings)]
+    lines = [f"**{escaped(verdict(rehearsal, forbidden))}**", "", *(f"- {escaped(finding)}" for finding in findings)]
     for title, rows, note in _sections(rehearsal):
         lines += ["", f"**{title}**{f' ({note})' if note else ''}", ""]
-        lines += _table(rows) if rows else ["none"]
-    lines += ["", *(f"- {_escaped(fact)}" for fact in _facts(rehearsal))]
+        lines += markdown_table(rows) if rows else ["none"]
+    lines += ["", *(f"- {escaped(fact)}" for fact in _facts(rehearsal))]
     for error in rehearsal.errors:
         lines += ["", *(f"    {line}" for line in error.splitlines())]
     return "\n".join(lines) + "\n"
 
 
-def plan_markdown(run: RunLog) -> str:
-    """The plan alone: how many resources change, a table by identity, and what is replaced or deleted."""
-    counts = Counter(step.operation for step in run.steps)
-    summary = f"{cell(counts)} ({_LEGEND})" if counts else "failed" if run.errors else "no changes"
-    lines = [f"**{_escaped(summary)}**", ""]
-    for title, rows, _ in _sections_of_plan(run.steps):
-        lines += [] if title == _PLAN else [f"**{title}**", ""]
-        lines += [*_table(rows), ""] if rows else []
-    for error in run.errors:
-        lines += [*(f"    {line}" for line in error.splitlines()), ""]
-    return "\n".join(lines)
-
-
-def _sections(rehearsal: Rehearsal) -> Iterator[tuple[str, _Lines, str]]:
+def _sections(rehearsal: Rehearsal) -> Iterator[tuple[str, Lines, str]]:
     """Titles, lines and notes, without empty sections other than the plan and the sign-ins."""
-    yield from _sections_of_plan(rehearsal.steps)
+    yield from sections(rehearsal.steps)
     if rehearsal.losses:
         lines = [
             {"cluster": loss.cluster, "lost": "; ".join(loss.lines), "approved": "yes" if loss.is_approved else "no"}
@@ -288,36 +241,16 @@ def _sections(rehearsal: Rehearsal) -> Iterator[tuple[str, _Lines, str]]:
     yield "failed sign-ins", failed, f"{refused} failed, {worked} worked, {len(rehearsal.sign_ins)} clients"
     if rehearsal.restarts:
         lines = [
-            {**_owner(restart.owner), "Deployment": ", ".join(restart.deployments), "reason": restart.reason}
+            {**owner_cells(restart.owner), "Deployment": ", ".join(restart.deployments), "reason": restart.reason}
             for restart in rehearsal.restarts
         ]
         yield "pods that restart", lines, ""
 
 
-def _sections_of_plan(steps: Sequence[ResourceStep]) -> Iterator[tuple[str, _Lines, str]]:
-    rows = plan(steps).items()
-    kinds = [{**_owner(owner), **{kind.value: cell(row.get(kind)) for kind in ResourceKind}} for owner, row in rows]
-    yield _PLAN, kinds, _LEGEND
-    if lines := [
-        {
-            "resource": step.name,
-            "operation": step.operation.value,
-            "reason": why(step),
-            "protected": "yes" if step.is_protected else "",
-        }
-        for step in lost(steps)
-    ]:
-        yield "replaced or deleted", lines, ""
-
-
-def _owner(owner: ResourceOwner) -> dict[str, str]:
-    return {"cluster": owner.cluster, "identity": owner.identity or (_OF_CLUSTER if owner.cluster else _SHARED)}
-
-
-def _failed(sign_ins: Iterable[SignIns], when: str) -> _Lines:
+def _failed(sign_ins: Iterable[SignIns], when: str) -> Lines:
     return [
         {
-            **_owner(sign_in.owner),
+            **owner_cells(sign_in.owner),
             "failed": str(count),
             "of": str(sign_in.worked + sign_in.failed.total()),
             "when": when,
@@ -348,18 +281,3 @@ def _facts(rehearsal: Rehearsal) -> Iterator[str]:
         yield f"not rehearsed: {text}"
     times = ", ".join(f"{name} {value:.0f} s" for name, value in rehearsal.seconds.items())
     yield f"time: {times}; --seed {rehearsal.seed} repeats it"
-
-
-def _table(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
-    names = list(rows[0])
-    yield f"| {' | '.join(names)} |"
-    yield f"|{'---|' * len(names)}"
-    for row in rows[:_MAX_ROWS]:
-        yield f"| {' | '.join(_escaped(row[name]) for name in names)} |"
-    if len(rows) > _MAX_ROWS:
-        yield from ("", f"... and {len(rows) - _MAX_ROWS} more")
-
-
-def _escaped(text: str) -> str:
-    """Text that Markdown shows as it is: anybody may propose a configuration with such names."""
-    return " ".join(text.split()).translate(_MARKS)

@@ -16,6 +16,7 @@ from identity.naming import vault_id
 from identity.outputs import StackOutputs
 from identity.settings.rules.credential_loss import find_losses
 from identity.settings.schema.problems import NAMESPACE
+from ops.outputs.plan import Operation, ResourceStep
 from ops.rehearsal.configuration import Names, StackCopy, copy_configuration, families
 from ops.rehearsal.report import CredentialLoss, Rehearsal, Restart, moves
 from ops.rehearsal.sign_ins import (
@@ -26,7 +27,6 @@ from ops.rehearsal.sign_ins import (
     sign_in_once,
     signing_in,
 )
-from ops.rehearsal.steps import Operation, ResourceStep
 from ops.rehearsal.surroundings import seed_of
 from ops.rehearsal.world import ThrowAwayCloud, Tree, as_it_is, at_commit, left, throw_away
 from ops.stack.errors import CommandError

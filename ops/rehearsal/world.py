@@ -22,8 +22,8 @@ import yaml
 from identity import checkout
 from identity.clouds import LocalEnvironment
 from identity.yaml_text import dump, load_as_go
+from ops.outputs.plan import RunLog, read
 from ops.rehearsal.configuration import StackCopy
-from ops.rehearsal.steps import RunLog, read
 from ops.stack import local_cloud
 from ops.stack.chosen_stack import file_of, stack_names
 from ops.stack.engine import Engine

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from ops.outputs.plan import Operation, ResourceStep
 from ops.rehearsal import report
 from ops.rehearsal.configuration import Names, StackCopy, copy_configuration
 from ops.rehearsal.report import ClusterMove, CredentialLoss, Rehearsal, Restart, moves
 from ops.rehearsal.sign_ins import SignIns
-from ops.rehearsal.steps import Operation, ResourceKind, ResourceStep
 from ops.rehearsal.world import left
 from ops.world.ownership import ResourceOwner
 from tests.unit.ops.rehearsal.world import DOCUMENTS, cluster, stack_file
@@ -115,14 +115,6 @@ def test_a_move_that_goes_first_is_told_and_no_finding() -> None:
 )
 def test_a_forbidden_operation_is_a_finding(forbidden: set[Operation], count: int) -> None:
     assert len(rehearsal(ROLE, SECRET).findings(forbidden)) == count
-
-
-def test_the_plan_counts_by_identity_and_kind() -> None:
-    found = report.plan([ROLE, SECRET, replace(ROLE, name="hc1-kms-roles-vnet"), VAULT])
-
-    assert list(found) == [ResourceOwner(), KMS]
-    assert found[KMS] == {ResourceKind.ROLE: {Operation.REPLACE: 2}, ResourceKind.SECRET: {Operation.UPDATE: 1}}
-    assert report.cell({Operation.REPLACE: 2, Operation.CREATE: 1}) == "+1 +-2"
 
 
 def test_no_column_of_the_plan_hides_another() -> None:

@@ -1,4 +1,4 @@
-"""The engine's event log, told by identity, secret, role, class and mount."""
+"""The engine's event log by identity, secret, role, class and mount."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ops.rehearsal.steps import Operation, ResourceKind, ResourceStep, read
+from ops.outputs.plan import Operation, ResourceKind, ResourceStep, cell, counts_by_owner, read
 from ops.world.ownership import ResourceOwner
 from tests.unit.ops.states import below, grants, identity
 
@@ -114,3 +114,16 @@ def test_a_step_is_its_identitys_by_the_parents_in_the_log() -> None:
     step = only(*(line("same", parent) for parent in role.line), line("create", role, custom=True))
 
     assert step.owner == ResourceOwner("hc1", "kms")
+
+
+def test_the_plan_counts_by_identity_and_kind() -> None:
+    kms = ResourceOwner("hc1", "kms")
+    role = ResourceStep("prod", Operation.REPLACE, _ROLE, "hc1-kms-roles-managed", kms)
+    secret = ResourceStep("prod", Operation.UPDATE, "idstack:index:CredentialSecret", "hc1-kms-credential-secret", kms)
+    vault = ResourceStep("prod", Operation.DELETE, "azure-native:keyvault:Vault", "vault-vault", ResourceOwner())
+
+    counts = counts_by_owner([role, secret, role, vault])
+
+    assert list(counts) == [ResourceOwner(), kms]
+    assert counts[kms] == {ResourceKind.ROLE: {Operation.REPLACE: 2}, ResourceKind.SECRET: {Operation.UPDATE: 1}}
+    assert cell({Operation.REPLACE: 2, Operation.CREATE: 1}) == "+1 +-2"

@@ -1,4 +1,4 @@
-"""The steps of an engine run, from its event log, by identity and kind of resource.
+"""The steps of an engine run, from its event log, and their tables by identity and kind of resource.
 
 The log has a line of JSON for each event (pulumi/pulumi `sdk/go/common/apitype/events.go`, EngineEvent).
 """
@@ -6,10 +6,11 @@ The log has a line of JSON for each event (pulumi/pulumi `sdk/go/common/apitype/
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from identity import resource_types
 from ops.stack.state import name_of, type_of
@@ -17,6 +18,8 @@ from ops.world.ownership import Ownership, ResourceOwner
 
 
 class Operation(StrEnum):
+    """What a run does with a resource."""
+
     CREATE = "create"
     UPDATE = "update"
     REPLACE = "replace"
@@ -83,6 +86,7 @@ class ResourceStep:
 
     @property
     def kind(self) -> ResourceKind:
+        """Its part in an identity's chain."""
         return _KINDS.get(self.type, ResourceKind.OTHER)
 
 
@@ -96,6 +100,8 @@ class RunLog:
 
 @dataclass
 class _Change:
+    """The events of one URN."""
+
     operations: set[Operation] = field(default_factory=set)
     keys: list[str] = field(default_factory=list)
     differences: list[str] = field(default_factory=list)
@@ -168,3 +174,95 @@ def _plain(text: str) -> str:
     """The text without the engine's colour marks (`<{%reset%}>`) and surrounding spaces."""
     parts = text.split("<{%")
     return "".join([parts[0], *(part.partition("%}>")[2] for part in parts[1:])]).strip()
+
+
+_SIGNS: Final = {Operation.CREATE: "+", Operation.UPDATE: "~", Operation.REPLACE: "+-", Operation.DELETE: "-"}
+_LEGEND: Final = "+ created, ~ updated, +- replaced, - deleted"
+_PLAN: Final = "plan"
+_LOST: Final = (Operation.REPLACE, Operation.DELETE)
+# The maximum of rows in a comment; --json has all of them.
+_MAX_ROWS: Final = 40
+# Characters that Markdown or GitHub interpret, as HTML entities.
+_MARKS: Final = str.maketrans({mark: f"&#{ord(mark)};" for mark in "&\\`*_[]<>|~#!@"})
+# A table for a screen and for Markdown: lines of plain text by heading.
+Lines: TypeAlias = Sequence[Mapping[str, str]]
+
+
+def counts_by_owner(steps: Iterable[ResourceStep]) -> dict[ResourceOwner, dict[ResourceKind, Counter[Operation]]]:
+    """Resources per operation, by identity and kind; those that all clusters share come first."""
+    rows: dict[ResourceOwner, dict[ResourceKind, Counter[Operation]]] = {}
+    for step in sorted(steps, key=lambda step: step.owner):
+        rows.setdefault(step.owner, {}).setdefault(step.kind, Counter())[step.operation] += 1
+    return rows
+
+
+def lost(steps: Iterable[ResourceStep]) -> list[ResourceStep]:
+    """The steps that replace or delete, also those of roles and mounts."""
+    return [step for step in steps if step.operation in _LOST]
+
+
+def why(step: ResourceStep) -> str:
+    """Why a resource is replaced or deleted."""
+    if step.operation is Operation.DELETE:
+        return "no longer in the configuration or the program"
+    return ", ".join(step.properties) or "the provider names no property"
+
+
+def markdown(log: RunLog) -> str:
+    """The plan for a pull request: how many resources change, a table by identity, and what is replaced or deleted."""
+    counts = Counter(step.operation for step in log.steps)
+    summary = f"{cell(counts)} ({_LEGEND})" if counts else "failed" if log.errors else "no changes"
+    lines = [f"**{escaped(summary)}**", ""]
+    for title, rows, _ in sections(log.steps):
+        lines += [] if title == _PLAN else [f"**{title}**", ""]
+        lines += [*markdown_table(rows), ""] if rows else []
+    for error in log.errors:
+        lines += [*(f"    {line}" for line in error.splitlines()), ""]
+    return "\n".join(lines)
+
+
+def sections(steps: Sequence[ResourceStep]) -> Iterator[tuple[str, Lines, str]]:
+    """Title, lines and note of the tables: the plan, and what is replaced or deleted, if anything is."""
+    plan = [
+        {**owner_cells(owner), **{kind.value: cell(row.get(kind, {})) for kind in ResourceKind}}
+        for owner, row in counts_by_owner(steps).items()
+    ]
+    yield _PLAN, plan, _LEGEND
+    if found := lost(steps):
+        lines = [
+            {
+                "resource": step.name,
+                "operation": step.operation.value,
+                "reason": why(step),
+                "protected": "yes" if step.is_protected else "",
+            }
+            for step in found
+        ]
+        yield "replaced or deleted", lines, ""
+
+
+def cell(counts: Mapping[Operation, int]) -> str:
+    """`+2 ~1`: resources per operation; empty for none."""
+    return " ".join(f"{sign}{counts[operation]}" for operation, sign in _SIGNS.items() if counts.get(operation))
+
+
+def owner_cells(owner: ResourceOwner) -> dict[str, str]:
+    """The first two cells of a line about an identity, a cluster or the stack."""
+    shared = "(the cluster's own)" if owner.cluster else "(the stack's own)"
+    return {"cluster": owner.cluster, "identity": owner.identity or shared}
+
+
+def markdown_table(rows: Lines) -> Iterator[str]:
+    """The lines of a table in Markdown, of which there must be one."""
+    names = list(rows[0])
+    yield f"| {' | '.join(names)} |"
+    yield f"|{'---|' * len(names)}"
+    for row in rows[:_MAX_ROWS]:
+        yield f"| {' | '.join(escaped(row[name]) for name in names)} |"
+    if len(rows) > _MAX_ROWS:
+        yield from ("", f"... and {len(rows) - _MAX_ROWS} more")
+
+
+def escaped(text: str) -> str:
+    """Text that Markdown shows as it is: anybody may propose a configuration with such names."""
+    return " ".join(text.split()).translate(_MARKS)
