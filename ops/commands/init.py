@@ -10,8 +10,8 @@ from typing import Annotated, Final
 import typer
 
 from ops.commands.options import Screen
-from ops.first_stack.login import SIGN_IN, signed_in
 from ops.first_stack.template import (
+    SIGN_IN,
     Answers,
     Question,
     Side,
@@ -21,6 +21,7 @@ from ops.first_stack.template import (
     record_backend,
     secrets_provider_in,
     settings_in,
+    signed_in,
     write_stack_file,
 )
 from ops.stack.engine import Engine

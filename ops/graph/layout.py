@@ -34,7 +34,8 @@ _OTHER: Final = 1000
 
 def width(text: str, size: float) -> float:
     """Width of a line in pixels, at most."""
-    return sum(map(_advance, text)) * size / 1000
+    indexes = (ord(character) - _FIRST for character in text)
+    return sum(_WIDTHS[index] if 0 <= index < len(_WIDTHS) else _OTHER for index in indexes) * size / 1000
 
 
 def fitted(text: str, size: float, room: float) -> str:
@@ -75,11 +76,6 @@ def shared_words(names: Iterable[str]) -> str:
     )
     words, number = max(counted.items(), key=lambda item: (item[1], len(item[0])), default=("", 0))
     return words if number > 1 else ""
-
-
-def _advance(character: str) -> int:
-    index = ord(character) - _FIRST
-    return _WIDTHS[index] if 0 <= index < len(_WIDTHS) else _OTHER
 
 
 # Headings of the columns, and the kinds in each.
@@ -224,7 +220,13 @@ def _sizes(graph: IdentityGraph, nodes: Sequence[GraphNode], dropped: str) -> di
     for edge in graph.edges:
         if edge.relation is Relation.AT and by_id[edge.target].kind is NodeKind.SCOPE:
             scopes.setdefault(edge.source, []).append(by_id[edge.target])
-    names = {node.id: _without(node.name, dropped) if node.kind is NodeKind.ROLE else node.name for node in nodes}
+    # Without the words that most roles share.
+    names = {
+        node.id: f"… {node.name[len(dropped) + 1 :]}"
+        if node.kind is NodeKind.ROLE and dropped and node.name.startswith(f"{dropped} ")
+        else node.name
+        for node in nodes
+    }
     widths: dict[int, float] = {}
     for node in nodes:
         column, widest = _COLUMN_OF[node.kind], _WIDEST.get(node.kind, _WIDEST_OF_OTHERS)
@@ -254,11 +256,6 @@ def _chips(scopes: Iterable[GraphNode], room: float, lines: int) -> Iterator[Chi
             x, y = 0.0, y + _CHIP_ROW
         yield Chip(scope, x + PAD, y, own, text)
         x += own + _CHIP_GAP
-
-
-def _without(name: str, dropped: str) -> str:
-    """The name of a role without the prefix that most roles share."""
-    return f"… {name[len(dropped) + 1 :]}" if dropped and name.startswith(f"{dropped} ") else name
 
 
 def _broken(name: str, node: GraphNode, room: float) -> list[str]:
