@@ -16,6 +16,7 @@ from ops.stack.errors import CommandError, writing
 
 HEADER: Final = "# Written by `idstack fleet render`; change the fleet file instead.\n"
 _CONTAINERFILE: Final = ROOT / "ops/fleet/workspace/Containerfile"
+_BASE: Final = ROOT / "ops/fleet/base.yaml"
 
 
 def tree(fleet: Sequence[FleetEnvironment]) -> dict[PurePosixPath, str]:
@@ -28,7 +29,7 @@ def tree(fleet: Sequence[FleetEnvironment]) -> dict[PurePosixPath, str]:
         )
     files = {
         PurePosixPath("workspace/Containerfile"): HEADER + _CONTAINERFILE.read_text(encoding="utf-8"),
-        **_directory("base", {"fleet.yaml": list(base_objects())}),
+        **_directory("base", {"fleet.yaml": _BASE.read_text(encoding="utf-8")}),
     }
     for environment in rendered:
         files |= _environment(environment)
@@ -38,26 +39,24 @@ def tree(fleet: Sequence[FleetEnvironment]) -> dict[PurePosixPath, str]:
 def _environment(environment: FleetEnvironment) -> dict[PurePosixPath, str]:
     operator = environment.operator
     assert operator is not None, "only environments with an operator are rendered"
-    objects = {
-        "identity.yaml": list(identity_objects(environment, operator)),
-        "stacks.yaml": list(stack_objects(environment, operator)),
-        **({"drift.yaml": list(drift_objects(environment, operator))} if operator.drift else {}),
+    files = {
+        "identity.yaml": dump(*identity_objects(environment, operator)),
+        "stacks.yaml": dump(*stack_objects(environment, operator)),
+        **({"drift.yaml": dump(*drift_objects(environment, operator))} if operator.drift else {}),
     }
-    return _directory(f"environments/{environment.name}", objects, bases=["../../base"])
+    return _directory(f"environments/{environment.name}", files, bases=["../../base"])
 
 
-def _directory(
-    path: str, objects: Mapping[str, Sequence[Mapping[str, Any]]], bases: Sequence[str] = ()
-) -> dict[PurePosixPath, str]:
+def _directory(path: str, files: Mapping[str, str], bases: Sequence[str] = ()) -> dict[PurePosixPath, str]:
     kustomization = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
         # In this order: the operator knows a stack's new generation before that of a stack that waits for it.
         "sortOptions": {"order": "fifo"},
-        "resources": [*bases, *objects],
+        "resources": [*bases, *files],
     }
-    documents = {"kustomization.yaml": [kustomization], **objects}
-    return {PurePosixPath(path, name): HEADER + dump(*items) for name, items in documents.items()}
+    texts = {"kustomization.yaml": dump(kustomization), **files}
+    return {PurePosixPath(path, name): HEADER + text for name, text in texts.items()}
 
 
 def differences(directory: Path, files: Mapping[PurePosixPath, str]) -> list[str]:
@@ -101,9 +100,8 @@ def _read(path: Path) -> str | None:
         return None
 
 
-# Of the fleet's objects; of the operator, where its own manifests put it.
+# Of the fleet's objects, as `base.yaml` makes it.
 NAMESPACE: Final = "idstack-fleet"
-OPERATOR_NAMESPACE: Final = "pulumi-kubernetes-operator"
 _DAY: Final = 24 * 60 * 60  # seconds
 _WEEK: Final = 7 * _DAY
 # Where the webhook of Azure Workload Identity mounts the pod's token, and the label by which it knows the pod.
@@ -263,49 +261,4 @@ def identity_objects(environment: FleetEnvironment, operator: OperatorSettings) 
         "metadata": {"name": f"{NAMESPACE}:{name}:system:auth-delegator"},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "system:auth-delegator"},
         "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}],
-    }
-
-
-def base_objects() -> Iterator[dict[str, Any]]:
-    """The objects that all environments share: the namespace and its network policies."""
-    yield {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {"name": NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}},
-    }
-    yield _policy("default-deny", {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]})
-    yield _policy(
-        "workspaces",
-        {
-            "podSelector": {"matchLabels": {"auto.pulumi.com/component": "workspace"}},
-            "policyTypes": ["Ingress", "Egress"],
-            "ingress": [
-                {
-                    "from": [
-                        {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": OPERATOR_NAMESPACE}}}
-                    ],
-                    "ports": [{"protocol": "TCP", "port": 50051}],
-                }
-            ],
-            "egress": [
-                {
-                    "to": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}}],
-                    "ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}],
-                },
-                # Azure and the API servers. The nodes' instance metadata gives out the tokens of their identities.
-                {
-                    "to": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": ["169.254.169.254/32", "168.63.129.16/32"]}}],
-                    "ports": [{"protocol": "TCP", "port": 443}],
-                },
-            ],
-        },
-    )
-
-
-def _policy(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "NetworkPolicy",
-        "metadata": {"name": name, "namespace": NAMESPACE},
-        "spec": dict(spec),
     }
