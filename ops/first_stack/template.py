@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from string import Template
 from typing import Annotated, Any, Final, get_args
 
 from identity import yaml_text
@@ -36,6 +37,7 @@ from ops.stack.stack_document import BACKEND_KEY, document_in, replace_file, wit
 
 # Azure's limit for the names of vaults and of storage accounts.
 _LONGEST_UNIQUE_NAME: Final = 24
+_TEMPLATE: Final = Path(__file__).parent / "stack.yaml"
 
 
 class Side(StrEnum):
@@ -101,64 +103,33 @@ SAMPLE: Final = Answers(
 )
 
 
+_SIDES: Final = {
+    Side.HYPERSHIFT: """\
+  # HyperShift's operators make SecretProviderClasses, cloud configurations and pods.
+  idstack:clusterSide: hypershift
+""",
+    Side.STACK: """\
+  # This stack makes SecretProviderClasses, cloud configurations, and pods that sign in.
+  idstack:probe:
+    image: {image}
+""",
+}
+_KEY: Final = "# The key that encrypts what is secret in the state.\nsecretsprovider: {}\n"
+_BACKEND: Final = "  # Where the state is, for `make` and `idstack` alike.\n  idstack:backend: {}\n"
+
+
 def stack_text(answers: Answers) -> str:
-    return "\n".join(_lines(answers)) + "\n"
-
-
-def _lines(answers: Answers) -> Iterator[str]:
-    zone = parse_arm_id(answers.dns_zone)
     group, _, aks = answers.management_cluster.partition("/")
-    yield f"# The stack {answers.stack} on Azure, as `idstack init {answers.stack}` writes it."
-    yield "# docs/guides/first-stack.md has the steps to a first preview, docs/reference/configuration.md every key."
-    if answers.secrets_provider is not None:
-        yield "# The key that encrypts what is secret in the state."
-        yield f"secretsprovider: {answers.secrets_provider}"
-    yield "config:"
-    yield "  # Providers are created explicitly; a default one would act with whatever login it finds."
-    yield "  pulumi:disable-default-providers: [azure-native, azuread, kubernetes]"
-    if answers.backend is not None:
-        yield "  # Where the state is, for `make` and `idstack` alike."
-        yield f"  idstack:backend: {answers.backend}"
-    if answers.cloud != DEFAULT_CLOUD:
-        yield f"  idstack:cloud: {answers.cloud}"
-    yield "  # A run with a login to another tenant is refused."
-    yield f"  idstack:tenantId: {answers.tenant_id}"
-    yield f"  idstack:subscriptionId: {answers.subscription_id}"
-    yield f"  idstack:location: {answers.location}"
-    yield f"  # It must exist: az group create --name {answers.resource_group} --location {answers.location}"
-    yield f"  idstack:resourceGroup: {answers.resource_group}"
-    yield "  # So that `idstack down` may remove everything. Take it out before anybody depends on the stack."
-    yield '  idstack:protect: "false"'
-    if answers.side is Side.HYPERSHIFT:
-        yield "  # HyperShift's operators make SecretProviderClasses, cloud configurations and pods."
-        yield "  idstack:clusterSide: hypershift"
-    else:
-        yield "  # This stack makes SecretProviderClasses, cloud configurations, and pods that sign in."
-        yield "  idstack:probe:"
-        yield f"    image: {answers.image}"
-    yield "  # The roles of production, which end at single resources."
-    yield "  idstack:roles: builtin"
-    yield "  # Every network reaches the vault, and roles alone decide who reads a secret. Deny needs the deployer and"
-    yield "  # the nodes in allowedIpRanges and allowedSubnetIds. With purge protection the name is taken for 90 days."
-    yield "  idstack:vault:"
-    yield f"    name: {answers.vault}"
-    yield "    purgeProtection: false"
-    yield "    defaultAction: Allow"
-    yield "  # It must exist, with the add-on azure-keyvault-secrets-provider, whose identity reads the vault."
-    yield "  idstack:managementCluster:"
-    yield f"    resourceGroup: {group}"
-    yield f"    name: {aks}"
-    yield "  idstack:hostedClusters:"
-    yield f"    - name: {answers.cluster}"
-    yield "      # The stack makes the OIDC issuer, in a storage account of this name."
-    yield "      issuer: create"
-    yield f"      issuerName: {answers.issuer}"
-    yield "      # The stack makes resource groups, network, subnet, security group and the private DNS zone."
-    yield "      infrastructure: create"
-    yield "      # The public zone must exist."
-    yield "      dns:"
-    yield f"        baseDomain: {zone.name}"
-    yield f"        publicZoneID: {answers.dns_zone}"
+    parts = {
+        "secrets_provider": _KEY.format(answers.secrets_provider) if answers.secrets_provider is not None else "",
+        "backend": _BACKEND.format(answers.backend) if answers.backend is not None else "",
+        "cloud": f"  idstack:cloud: {answers.cloud}\n" if answers.cloud != DEFAULT_CLOUD else "",
+        "side": _SIDES[answers.side].format(image=answers.image),
+    }
+    derived = {"resource_group": answers.resource_group, "vault": answers.vault, "issuer": answers.issuer}
+    zone = parse_arm_id(answers.dns_zone).name
+    template = Template(_TEMPLATE.read_text(encoding="utf-8"))
+    return template.substitute(vars(answers) | derived | parts, group=group, aks=aks, zone=zone)
 
 
 # Short enough for the names of a vault and a storage account (`Answers.too_long`).
