@@ -137,7 +137,7 @@ class _Matcher:
         return Match(resource, owner, id)
 
     def _role(self, resource: StateResource, owner: str, inputs: Mapping[str, Any]) -> Match:
-        scope, role = inputs["scope"], _last(inputs["roleDefinitionId"])
+        scope, role = inputs["scope"], inputs["roleDefinitionId"].rpartition("/")[2].lower()
         principal = inputs.get("principalId") or self._principal(owner)
         assignment = named_role_assignments(self._azure, scope, inputs["roleAssignmentName"])
         if assignment is not None:
@@ -177,10 +177,6 @@ class _Matcher:
             return application.principal_id
         identity = self._existing.managed.get(owner)
         return None if identity is None else identity.principal_id
-
-
-def _last(arm_id: str) -> str:
-    return arm_id.rpartition("/")[2].lower()
 
 
 # pulumi/pulumi `pkg/resource/deploy/providers/provider_keys.go`

@@ -126,11 +126,12 @@ def _status(
     probed = [(row.identity, probe) for row in identities for probe in row.probes]
     probed += [(row.of.row.field, row.probe) for row in running_token_rows(outputs, results)]
     dates = [row.not_after for row in identities if row.not_after is not None]
+    manifest = state["deployment"].get("manifest")
     return StackStatus(
         stack=stack,
         wave=wave,
         is_up=True,
-        updated=_written_at(state),
+        updated=rfc3339.parse(manifest["time"]) if manifest is not None else None,
         commit=outputs.get("commit"),
         expires=min(dates, default=None),
         expired=tuple(row.identity for row in identities if row.not_after is not None and row.not_after <= now),
@@ -142,12 +143,6 @@ def _status(
         ),
         last_failed=last_failed,
     )
-
-
-def _written_at(state: State) -> datetime | None:
-    """When a state was last written; None for a new stack's."""
-    manifest = state["deployment"].get("manifest")
-    return None if manifest is None else rfc3339.parse(manifest["time"])
 
 
 def _failure(identity: str, probe: ProbeResult) -> SignInFailure:

@@ -88,19 +88,15 @@ def at_commit(root: Path, commit: str, into: Path) -> Tree:
 def as_it_is(root: Path, into: Path) -> Tree:
     """The files of the checkout that git tracks or does not ignore, with changes that are not committed."""
     into.mkdir()
-    for name in _known(root):
+    listed = checkout.git(root, "ls-files", "--cached", "--others", "--exclude-standard", "-z").split("\0")
+    # A file in the middle of a merge is listed once for each side.
+    for name in dict.fromkeys(name for name in listed if name and not name.startswith((".venv", ".tools"))):
         source, copy = root / name, into / name
         if source.is_file() and not source.is_symlink():
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, copy)
     (into / ".venv").symlink_to(VENV)
     return Tree(into, "checkout")
-
-
-def _known(root: Path) -> Iterator[str]:
-    listed = checkout.git(root, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
-    # A file in the middle of a merge is listed once for each side.
-    yield from dict.fromkeys(name for name in listed.split("\0") if name and not name.startswith((".venv", ".tools")))
 
 
 def _install(root: Path, commit: str, directory: Path) -> None:

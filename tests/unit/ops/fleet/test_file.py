@@ -50,39 +50,6 @@ def test_without_canaries_nothing_is_waited_for_before_the_first_wave() -> None:
     assert pauses == [timedelta(), timedelta(), timedelta(hours=1, minutes=30)]
 
 
-def test_the_configuration_of_a_stack_is_what_its_file_would_hold() -> None:
-    stack = by_name(load_fleet(AZURE))["hc2-prod"]
-    assert stack.file_name == "Pulumi.hc2-prod.yaml"
-    assert stack.secrets_provider == "azurekeyvault://kv-pulumi-prod.vault.azure.net/keys/pulumi"
-    assert stack.configuration == {
-        "pulumi:disable-default-providers": ["azure-native", "azuread", "kubernetes"],
-        "idstack:tenantId": "11111111-2222-4333-8444-555555555555",
-        "idstack:subscriptionId": "66666666-7777-4888-8999-aaaaaaaaaaaa",
-        "idstack:location": "northeurope",
-        "idstack:resourceGroup": "identity-prod",
-        "idstack:clusterSide": "hypershift",
-        "idstack:managementCluster": {"resourceGroup": "aks-prod", "name": "aks-mgmt-prod"},
-        "idstack:roles": "builtin",
-        "idstack:backend": "azblob://pulumi-state?storage_account=stidstackprod",
-        "idstack:sharedStack": "organization/idstack/shared-prod",
-        "idstack:hostedClusters": [
-            {
-                "name": "hc2",
-                "infraID": "hc2-prod",
-                "issuerURL": "https://hc2prodoidc.blob.core.windows.net/hc2prodoidc",
-                "resourceGroup": "hc2-managed",
-                "vnetID": "/subscriptions/66666666-7777-4888-8999-aaaaaaaaaaaa/resourceGroups/hc2-network/providers"
-                "/Microsoft.Network/virtualNetworks/hc2-vnet",
-                "subnetID": "/subscriptions/66666666-7777-4888-8999-aaaaaaaaaaaa/resourceGroups/hc2-network/providers"
-                "/Microsoft.Network/virtualNetworks/hc2-vnet/subnets/default",
-                "securityGroupID": "/subscriptions/66666666-7777-4888-8999-aaaaaaaaaaaa/resourceGroups/hc2-nsg"
-                "/providers/Microsoft.Network/networkSecurityGroups/hc2-nsg",
-                "dnsZoneResourceGroup": "dns-prod",
-            }
-        ],
-    }
-
-
 def test_a_shared_stack_has_the_vault_and_no_cluster() -> None:
     shared = load_fleet(AZURE)[0].stacks[0]
     assert (shared.name, shared.cluster, shared.settings.hosted_clusters) == ("shared-dev", None, ())

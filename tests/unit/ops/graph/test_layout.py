@@ -36,21 +36,21 @@ def drawing(name: str) -> Drawing:
     return draw((one_cluster() if name == "one" else small_cluster()).graph().only("hc1"))
 
 
-@pytest.mark.parametrize("name", ["small", "one", "many"])
-def test_no_two_cards_overlap(name: str) -> None:
+@pytest.fixture(params=["small", "one", "many"])
+def found(request: pytest.FixtureRequest) -> Drawing:
+    return drawing(request.param)
+
+
+def test_no_two_cards_overlap(found: Drawing) -> None:
     def apart(a: Box, b: Box) -> bool:
         return a.x + a.width <= b.x or b.x + b.width <= a.x or a.y + a.height <= b.y or b.y + b.height <= a.y
-
-    found = drawing(name)
 
     assert all(apart(a, b) for a, b in combinations(found.boxes, 2))
     assert all(box.x >= 0 and box.y >= 0 for box in found.boxes)
     assert all(box.x + box.width <= found.width and box.y + box.height <= found.height for box in found.boxes)
 
 
-@pytest.mark.parametrize("name", ["small", "one", "many"])
-def test_the_cards_of_a_column_are_aligned_and_in_the_order_of_the_chain(name: str) -> None:
-    found = drawing(name)
+def test_the_cards_of_a_column_are_aligned_and_in_the_order_of_the_chain(found: Drawing) -> None:
     lefts: dict[str, set[float]] = {}
     for box in found.boxes:
         if box.node.kind in COLUMN:
@@ -61,10 +61,9 @@ def test_the_cards_of_a_column_are_aligned_and_in_the_order_of_the_chain(name: s
     assert [x for x, _ in found.headings] == sorted(x for x, _ in found.headings)
 
 
-@pytest.mark.parametrize("name", ["small", "one", "many"])
-def test_a_credential_is_in_one_row_from_identity_to_class(name: str) -> None:
+def test_a_credential_is_in_one_row_from_identity_to_class(found: Drawing) -> None:
     rows: dict[str | None, set[float]] = {}
-    for box in drawing(name).boxes:
+    for box in found.boxes:
         if box.node.kind in (NodeKind.SECRET, NodeKind.SECRET_PROVIDER_CLASS):
             rows.setdefault(box.node.identity, set()).add(round(box.y, 3))
 
@@ -98,10 +97,7 @@ def test_a_frame_surrounds_every_card_of_its_owner_and_no_other() -> None:
         assert inside == kinds[frame.owner]
 
 
-@pytest.mark.parametrize("name", ["small", "one", "many"])
-def test_no_line_crosses_a_card_on_its_level_part(name: str) -> None:
-    found = drawing(name)
-
+def test_no_line_crosses_a_card_on_its_level_part(found: Drawing) -> None:
     for line in found.lines:
         (x, y), (end, _) = line.begin, line.end
         level = (x + 0.1, end - line.gap - 0.1)
