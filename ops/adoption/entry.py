@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, WORKLOAD
 from identity.catalogue_rows import DataPlaneIdentity
-from identity.naming import dashed, data_plane_identity_name, federated_credential_name
+from identity.naming import dashed, data_plane_identity_name, federated_credential_name, parse_arm_id
 from identity.settings.schema.hosted_clusters import DEFAULT_ENCODING
 from identity.settings.schema.problems import Place, path_of, value_at
 from ops.adoption.existing import FoundIdentity, FoundResources
@@ -31,11 +31,13 @@ def values(
 
     Raises CommandError for other values in the file, with which the next `up` would replace or remove resources.
     """
-    vault, properties = existing.known_vault, existing.known_vault["properties"]
+    vault = existing.vault
+    assert vault is not None, "a cluster with certificates has a vault"
+    properties, vault_group = vault["properties"], parse_arm_id(vault["id"]).resource_group
     entry = _Entry(written)
     entry.follow(("clusterSide",), "hypershift", "because HyperShift's operators run the control plane")
     if not written.get("sharedStack"):
-        entry.follow(("resourceGroup",), existing.vault_id.resource_group, "the resource group of the vault")
+        entry.follow(("resourceGroup",), vault_group, "the resource group of the vault")
         entry.follow(("location",), vault["location"], "the region of the vault")
         entry.follow(("vault", "name"), vault["name"], "the vault of the credentials")
         if not properties.get("enableRbacAuthorization"):
@@ -55,7 +57,7 @@ def values(
         entry.follow((*at, "secretName"), identity.secret_name, "as in the HostedCluster")
         if identity.object_encoding != defaults.get("objectEncoding", DEFAULT_ENCODING):
             entry.follow((*at, "objectEncoding"), identity.object_encoding, "as in the HostedCluster")
-    entry.identities(place, cluster, known, DATA_PLANE, existing, existing.vault_id.resource_group, vault["location"])
+    entry.identities(place, cluster, known, DATA_PLANE, existing, vault_group, vault["location"])
     return entry.values()
 
 

@@ -52,16 +52,6 @@ class FoundResources:
     secrets: Mapping[str, Sequence[str]]
     managed: Mapping[str, FoundIdentity]
 
-    @property
-    def known_vault(self) -> AzureObject:
-        if self.vault is None:
-            raise AssertionError("a cluster with certificates has a vault")
-        return self.vault
-
-    @property
-    def vault_id(self) -> ArmId:
-        return parse_arm_id(self.known_vault["id"])
-
 
 def look_up(
     azure: AzureClient,

@@ -34,7 +34,7 @@ from ops.stack.settings import rights_on_cluster, settings_in_the_file_of
 from ops.stack.state_file import StateDamagedError
 from ops.world.azure import read_azure
 from ops.world.control_planes import read_control_planes
-from ops.world.expected import StackState
+from ops.world.expected import StackState, expected
 from ops.world.seen import NOT_READ, Part, Unread
 from ops.world.selection import EVERYTHING, Selection
 from ops.world.stack_world import (
@@ -47,7 +47,6 @@ from ops.world.stack_world import (
     SeenRun,
     StackWorld,
 )
-from ops.world.state import expected
 
 _CLUSTER: Final = frozenset({Part.ACCESS, Part.CONTROL_PLANES, Part.REPORTS})
 _AZURE: Final = frozenset(

@@ -72,7 +72,8 @@ def test_everything_that_the_files_name_is_found(azure: AzureClient, world: ArmW
         managed["principalId"],
     )
     assert identity.federated == {(ISSUER, MANAGED_ROW.subjects[0].subject): "registry-MI-p-fed-id"}
-    assert existing.vault_id.name == "kv-idstack-local"
+    assert existing.vault is not None
+    assert existing.vault["name"] == "kv-idstack-local"
     assert existing.secrets[ROW.field] == ["no such secret"]
 
 

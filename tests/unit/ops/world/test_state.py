@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from identity.catalogue import CONTROL_PLANE
-from ops.world.expected import ExpectedIssuer, ExpectedRole, FederatedTrust
-from ops.world.state import accesses, expected
+from ops.world.expected import ExpectedIssuer, ExpectedRole, FederatedTrust, accesses, expected
 from tests.unit.ops.stacks import output
 from tests.unit.ops.states import below, grants, identity, with_parents, workload
 from tests.unit.ops.states import cluster as hosted_cluster
