@@ -304,7 +304,12 @@ def findings(control_plane: ControlPlaneFile, existing: FoundResources, matches:
 
 def table(lines: Sequence[Finding], width: int) -> Table:
     texts = [
-        {key.replace("_", " "): Text(text, "yellow" if key == "differs" else "") for key, text in vars(line).items()}
+        {
+            "identity": Text(line.identity),
+            "found": Text(line.found),
+            "differs": Text(line.differs, "yellow"),
+            "next up": Text(line.next_up),
+        }
         for line in lines
     ]
     return fitted(texts, width)
