@@ -17,8 +17,7 @@ import yaml
 
 from ops.fleet.tree import tree
 from tests.apiserver.installed import DEFINITIONS, PATH
-from tests.unit.ops.fleet.kustomize import build, identity
-from tests.unit.ops.fleet.world import document, fleet
+from tests.unit.ops.fleet.world import build, document, fleet
 
 _DEFINITION: Final = yaml.safe_load(
     (Path(__file__).parent / "definitions/stacks.pulumi.com.yaml").read_text(encoding="utf-8")
@@ -53,7 +52,10 @@ def applied(
     watch = {"watch": "true", "fieldSelector": f"metadata.name={name}", "timeoutSeconds": "60"}
     with administrator.stream("GET", DEFINITIONS, params=watch, timeout=90) as events:
         assert any(_established(line) for line in events.iter_lines())
-    yield {identity(obj): administrator.post(_PATHS[obj["kind"]], params=_STRICT, json=obj) for obj in objects}
+    yield {
+        (obj["kind"], obj["metadata"]["name"]): administrator.post(_PATHS[obj["kind"]], params=_STRICT, json=obj)
+        for obj in objects
+    }
     for obj in reversed(objects):
         administrator.delete(f"{_PATHS[obj['kind']]}/{obj['metadata']['name']}")
     administrator.delete(PATH.format(name))
@@ -75,7 +77,7 @@ def test_nothing_of_an_object_is_dropped(
 ) -> None:
     for obj in objects:
         if obj["kind"] == "Stack":
-            assert applied[identity(obj)].json()["spec"] == obj["spec"]
+            assert applied[obj["kind"], obj["metadata"]["name"]].json()["spec"] == obj["spec"]
 
 
 @pytest.mark.parametrize("field", ["prerequisite", "workspaceTemplate.spec.podTemplate.spec.initContainer"])

@@ -4,37 +4,21 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from posixpath import normpath
 from typing import Any, Final
 
 import pytest
-import yaml
 
 from ops.commands.fleet import render
 from ops.fleet.file import load_fleet
 from ops.fleet.stacks import matrices
 from ops.fleet.tree import HEADER, differences, tree, write
 from ops.stack.errors import CommandError
-from tests.unit.ops.fleet.world import AZURE, LOCAL, document, fleet, refusals
+from tests.unit.ops.fleet.world import AZURE, LOCAL, build, document, fleet, refusals
 
 GOLDEN: Final = Path(__file__).parent / "golden"
 _PROD: Final = "environments/prod"
-
-
-_KNOWN = {"apiVersion", "kind", "sortOptions", "resources"}
-
-
-def build(files: Mapping[PurePosixPath, str], directory: str) -> list[dict[str, Any]]:
-    """What `kubectl kustomize <directory>` prints."""
-    [kustomization] = yaml.safe_load_all(files[PurePosixPath(directory, "kustomization.yaml")])
-    assert kustomization.keys() <= _KNOWN, "teach `build` what this does"
-    found: list[dict[str, Any]] = []
-    for resource in kustomization["resources"]:
-        path = PurePosixPath(normpath(f"{directory}/{resource}"))
-        found += list(yaml.safe_load_all(files[path])) if path in files else build(files, str(path))
-    return found
 
 
 def _stacks(files: dict[PurePosixPath, str]) -> dict[str, dict[str, Any]]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from posixpath import normpath
 from typing import Any, Final
 
 import yaml
@@ -38,3 +40,17 @@ def refusals(changed: dict[str, Any] | str) -> list[tuple[str, str]]:
     except FleetFileError as error:
         return [(path_of(problem.place) if problem.place else "", problem.rule) for problem in error.problems]
     return []
+
+
+_KNOWN = {"apiVersion", "kind", "sortOptions", "resources"}
+
+
+def build(files: Mapping[PurePosixPath, str], directory: str) -> list[dict[str, Any]]:
+    """What `kubectl kustomize <directory>` prints."""
+    [kustomization] = yaml.safe_load_all(files[PurePosixPath(directory, "kustomization.yaml")])
+    assert kustomization.keys() <= _KNOWN, "teach `build` what this does"
+    found: list[dict[str, Any]] = []
+    for resource in kustomization["resources"]:
+        path = PurePosixPath(normpath(f"{directory}/{resource}"))
+        found += list(yaml.safe_load_all(files[path])) if path in files else build(files, str(path))
+    return found
