@@ -25,7 +25,7 @@ from localcloud.core import processes
 from localcloud.core.clouds import LocalEnvironment
 from localcloud.core.cluster import ClusterKind, ClusterKindConflictError
 from localcloud.core.state_directory import DEFAULT, StateDirectory
-from localcloud.core.store_errors import StoreError
+from localcloud.core.store import StoreError
 from localcloud.runtime import lifecycle
 from localcloud.runtime.readiness import NotStartedError
 from localcloud.runtime.seed_errors import InvalidSeedError, NotSeededError, SeedConflictError

@@ -17,7 +17,7 @@ import httpx
 from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.core.clouds import LocalEnvironment
 from localcloud.kubelet.client import EVENTS, PODS, ApiResource
-from localcloud.kubelet.intervals import Intervals
+from localcloud.kubelet.containers import Intervals
 from localcloud.kubelet.main import NODE, serve
 from localcloud.kubelet.selection import is_ready
 from localcloud.kubernetes.kubeconfig import connection

@@ -17,10 +17,10 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from localcloud.azure.shared.http import AtPublicNames
-from localcloud.core.public_names import SERVICES, named
+from localcloud.core.clouds import SERVICES, named
 from localcloud.core.serving import ServiceServer
 from localcloud.core.tls import ensure_certificate
-from localcloud.runtime.proxy import Proxy
+from localcloud.runtime.daemon import Proxy
 
 _IMDS: Final = "imds"
 

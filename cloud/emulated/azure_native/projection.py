@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from emulated.azure_native.rows import ResourceRow
+from emulated.azure_native.table import ResourceRow
 from emulated.sdk_types import PropertyType, properties
 from plugin import UNKNOWN, Props, Secret, Value, unwrap
 

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from importlib import metadata
-from typing import Final
+from typing import Any, Final
 
 from emulated import sdk_types
 from emulated.azure_native import projection
-from emulated.azure_native.resource import ArmResource
-from emulated.azure_native.rows import FunctionRow
-from emulated.azure_native.session import ArmSession
-from emulated.azure_native.table import FUNCTIONS, RESOURCES
-from emulated.client import RefusalError
-from emulated.settings import AzureProviderSettings, check_settings, not_emulated
-from plugin import Checked, PluginError, Props, Provider, Resource, unwrap
+from emulated.azure_native.projection import API_VERSION
+from emulated.azure_native.session import ArmSession, OpenSession
+from emulated.azure_native.table import FUNCTIONS, RESOURCES, SCOPES, FunctionRow, ResourceRow
+from emulated.client import AzureProviderSettings, RefusalError, check_settings, not_emulated
+from emulated.sdk_types import mark_secrets
+from plugin import (
+    UNKNOWN,
+    Checked,
+    CheckFailure,
+    Created,
+    Diff,
+    PluginError,
+    PropertyChange,
+    Props,
+    Provider,
+    ReadResult,
+    Resource,
+    Value,
+    diff_properties,
+    unwrap,
+)
 
 _CLIENT_CONFIG: Final = "azure-native:authorization:getClientConfig"
 _CLIENT_TOKEN: Final = "azure-native:authorization:getClientToken"
@@ -76,3 +94,196 @@ class AzureNative(Provider):
         if self._session is None:
             raise PluginError("the azure-native provider is not configured")
         return self._session
+
+
+_GROUP_API_VERSION = "2020-10-01"
+# Old and new name of the same SKU of a managed cluster (`sameManagedClusterSku`).
+_SKU_NAMES = {"name": {"Basic", "Base"}, "tier": {"Paid", "Standard"}}
+# Outputs that an update cannot change, so a preview of one keeps them.
+_STABLE_OUTPUTS = ("name", "location")
+
+
+class ArmResource(Resource):
+    """One resource type. `session` raises PluginError while the provider is not configured."""
+
+    def __init__(self, row: ResourceRow, session: OpenSession) -> None:
+        self._row = row
+        self._session = session
+
+    def check(self, urn: str, old: Props | None, new: Props) -> Checked:
+        inputs = {name: value for name, value in new.items() if value is not None}
+        if "location" in sdk_types.properties(self._row.arguments) and "location" not in inputs:
+            location = self._default_location(old or {}, inputs)
+            inputs.update({"location": location} if location is not None else {})
+        inputs.setdefault(API_VERSION, self._row.api_version)
+        return Checked(inputs, [CheckFailure("", reason) for reason in self._problems(inputs)])
+
+    def diff(self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props) -> Diff:
+        # An imported resource has the version among its outputs only, and a refresh compares without a Check before.
+        version = {API_VERSION: old_state[API_VERSION]} if API_VERSION in old_state else {}
+        old, new = {**version, **old_inputs}, {**version, **new_inputs}
+        changes = {
+            path: self._with_consequence(path, change, old_state, new)
+            for path, change in diff_properties(old, new).items()
+            if not _insignificant(path, old, new)
+        }
+        return Diff(changes, delete_before_replace=any(change.replace for change in changes.values()))
+
+    def create(self, urn: str, inputs: Props, *, preview: bool) -> Created:
+        if preview:
+            return Created("", projection.preview(self._row.outputs, inputs))
+        session = self._session()
+        resource_id = self._row.resource_id(session.subscription_id, unwrap(inputs))
+        session.arm.refuse_existing(resource_id, self._row.api_version)
+        body = projection.request_body(self._row, inputs)
+        for path in self._row.sub_resources:
+            _set_default(body, self._row.wire_path(path), [])
+        response = session.arm.put(resource_id, self._row.api_version, body)
+        resource_id = str(response.get("id") or resource_id)
+        return Created(resource_id, self._written(session, resource_id, response, inputs))
+
+    def read(self, urn: str, id: str, inputs: Props, state: Props) -> ReadResult | None:
+        response = self._session().arm.find(id, self._row.api_version)
+        if response is None:
+            return None
+        new_state = self._state(response)
+        if inputs:
+            live = projection.writable(self._row, new_state)
+            for path in self._row.sub_resources:
+                if _get(unwrap(inputs), path) is None:
+                    _drop(live, path)
+            refreshed = projection.merge_drift(inputs, projection.writable(self._row, state), live)
+        else:
+            refreshed = projection.imported_inputs(self._row, self._path_values(id), new_state)
+        return ReadResult(id, refreshed, mark_secrets(new_state, refreshed))
+
+    def update(
+        self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props, *, preview: bool
+    ) -> Props:
+        if preview:
+            stable = {name: old_state[name] for name in _STABLE_OUTPUTS if name in old_state}
+            return {**projection.preview(self._row.outputs, new_inputs), **stable}
+        session = self._session()
+        resource_id = self._row.resource_id(session.subscription_id, unwrap(new_inputs))
+        restored = {name: value for name, value in self._row.defaults.items() if name in old_state}
+        body = projection.request_body(self._row, {**restored, **new_inputs})
+        for path in map(self._row.wire_path, self._row.sub_resources):
+            if _get(body, path) is None:
+                _set_default(body, path, _get(session.arm.get(resource_id, self._row.api_version), path) or [])
+        response = session.arm.put(resource_id, self._row.api_version, body)
+        return self._written(session, resource_id, response, new_inputs)
+
+    def delete(self, urn: str, id: str, inputs: Props, state: Props) -> None:
+        if self._row.vault_collection is None:
+            self._session().arm.delete(id, self._row.api_version)
+            return
+        plain = unwrap(inputs)
+        for name in ("vaultName", self._row.name_input):
+            if not isinstance(plain.get(name), str):
+                raise PluginError(f"{name} not found in resource state")
+        self._session().delete_from_vault(plain["vaultName"], self._row.vault_collection, plain[self._row.name_input])
+
+    def _problems(self, inputs: Props) -> Iterator[str]:
+        if inputs.get(self._row.name_input) is None:
+            yield (
+                f"missing required property '{self._row.name_input}': the emulated azure-native does not make up "
+                "names, give it one"
+            )
+        yield from sdk_types.problems(self._row.arguments, inputs, also=(API_VERSION,))
+        for name, pattern in self._row.patterns.items():
+            value = unwrap(inputs.get(name))
+            if isinstance(value, str) and not re.search(pattern, value):
+                yield f"'{name}' does not match expression '{pattern}'"
+
+    def _default_location(self, old: Props, inputs: Props) -> Value:
+        """Fill in a missing location: the resource's own, or that of its resource group."""
+        group = unwrap(inputs.get("resourceGroupName"))
+        if "location" in old:
+            return old["location"]
+        if group is UNKNOWN:
+            return UNKNOWN
+        if not isinstance(group, str):
+            return None
+        session = self._session()
+        resource_group = session.arm.find(
+            f"/subscriptions/{session.subscription_id}/resourceGroups/{group}", _GROUP_API_VERSION
+        )
+        return resource_group["location"] if resource_group else None
+
+    def _with_consequence(
+        self, path: str, change: PropertyChange, old_state: Props, new_inputs: Props
+    ) -> PropertyChange:
+        """The change with its consequence: replace or update."""
+        if not self._row.replaces(path, change.kind):
+            return change
+        # A new input whose value the state already has replaces nothing.
+        is_known = change.kind == "add" and path in old_state and unwrap(old_state[path]) == unwrap(new_inputs[path])
+        return change if is_known else replace(change, replace=True)
+
+    def _written(self, session: ArmSession, resource_id: str, response: dict[str, Any], inputs: Props) -> Props:
+        """State after a write, from a read: its answer may differ from the write's."""
+        with suppress(RefusalError):
+            response = session.arm.get(resource_id, self._row.api_version)
+        return mark_secrets(self._state(response), inputs)
+
+    def _state(self, response: Mapping[str, Any]) -> Props:
+        return {**projection.outputs(self._row.outputs, response), API_VERSION: self._row.api_version}
+
+    def _path_values(self, resource_id: str) -> dict[str, str]:
+        """The inputs inside a resource id; raises PluginError for an id of another type."""
+        # `re.escape` has put a backslash before each brace.
+        pattern = re.sub(r"\\\{(\w+)\\\}", lambda match: _capture(match[1]), re.escape(self._row.path))
+        match = re.fullmatch(pattern, resource_id, re.IGNORECASE)
+        if match is None:
+            raise PluginError(f"failed to parse '{resource_id}' against the path '{self._row.path}'")
+        # A parameter at the beginning of the path is a complete id, which includes its first slash.
+        return {
+            name: f"/{match[name]}" if self._row.path.startswith(f"/{{{name}}}") else match[name]
+            for name in self._row.parameters
+        }
+
+
+def _capture(parameter: str) -> str:
+    return f"(?P<{parameter}>{'.+' if parameter in SCOPES else '[^/]+'})"
+
+
+def _insignificant(path: str, old: Props, new: Props) -> bool:
+    """Differences that azure-native ignores (`applyAzureSpecificDiff` in diff.go).
+
+    Letter case of the resource group, case and spaces of the location, the two names that AKS has had for each SKU.
+    """
+    if path.startswith("sku."):
+        return _same_sku(unwrap(old.get("sku")), unwrap(new.get("sku")))
+    if path not in old or path not in new or path not in {"location", "resourceGroupName"}:
+        return False
+    before, after = unwrap(old[path]), unwrap(new[path])
+    if not isinstance(before, str) or not isinstance(after, str):
+        return False
+    if path == "location":
+        before, after = before.replace(" ", ""), after.replace(" ", "")
+    return before.lower() == after.lower()
+
+
+def _same_sku(before: Any, after: Any) -> bool:
+    if not all(isinstance(sku, dict) and sku.keys() == {"name", "tier"} for sku in (before, after)):
+        return False
+    return all({before[name], after[name]} in ({after[name]}, _SKU_NAMES[name]) for name in ("name", "tier"))
+
+
+def _get(values: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+    value: Any = values
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def _set_default(body: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+    for name in path[:-1]:
+        body = body.setdefault(name, {})
+    body.setdefault(path[-1], value)
+
+
+def _drop(values: dict[str, Any], path: tuple[str, ...]) -> None:
+    parent = _get(values, path[:-1])
+    if isinstance(parent, dict):
+        parent.pop(path[-1], None)

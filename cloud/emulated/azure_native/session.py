@@ -8,8 +8,7 @@ from typing import Any, Final
 
 import httpx
 
-from emulated.client import DeployerCredential, RefusalError, RestClient, Retry, error_of
-from emulated.settings import AzureProviderSettings
+from emulated.client import AzureProviderSettings, DeployerCredential, RefusalError, RestClient, Retry, error_of
 from localcloud.core.clouds import Cloud, local_cloud
 from plugin import PluginError, Props, pause
 

@@ -6,9 +6,8 @@ import re
 from importlib import metadata
 from typing import Final
 
-from emulated.kubernetes.client import Api
+from emulated.kubernetes.client import Api, KubernetesProviderSettings, is_the_same_cluster, refusal
 from emulated.kubernetes.resource import ClusterSession, ObjectResource
-from emulated.kubernetes.settings import KubernetesProviderSettings, is_the_same_cluster, refusal
 from plugin import Checked, CheckFailure, PluginError, Props, Provider, Resource
 
 # kubernetes:<group>/<version>:<Kind>; the core group is called `core`.

@@ -11,9 +11,8 @@ from typing import Any, Final
 import httpx
 
 from emulated.kubernetes import inputs as objects
-from emulated.kubernetes.client import Api, Collection
+from emulated.kubernetes.client import Api, Collection, KubernetesProviderSettings
 from emulated.kubernetes.inputs import AUTONAMED, SKIP_AWAIT, TIMEOUT
-from emulated.kubernetes.settings import KubernetesProviderSettings
 from localcloud.kubernetes.calls import ApiError, Object
 from plugin import (
     Checked,

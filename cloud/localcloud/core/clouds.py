@@ -5,11 +5,12 @@ Sources: azure-sdk-for-go `sdk/azcore/cloud`, go-autorest `autorest/azure/enviro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
@@ -162,3 +163,54 @@ def local_cloud(environment: LocalEnvironment) -> Cloud:
         graph_endpoint=environment.graph_endpoint,
         vault_endpoint=environment.key_vault_endpoint,
     )
+
+
+# Other names of the same authorities (AzureAD/microsoft-authentication-library-for-python `msal/authority.py` and
+# `discovery/instance` of login.microsoftonline.com).
+_ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
+    "AzurePublicCloud": ("login.windows.net", "login.microsoft.com", "sts.windows.net"),
+    "AzureUSGovernmentCloud": ("login.usgovcloudapi.net",),
+    "AzureChinaCloud": ("login.partner.microsoftonline.cn",),
+}
+
+
+@dataclass(frozen=True)
+class PublicName:
+    """What a host name means. `service` is the name of a service of the local cloud (`entra`, `arm`, `keyvault`)."""
+
+    cloud: Cloud
+    service: str
+
+
+def named(host: str) -> PublicName | None:
+    """The service with this host name, None for any other host."""
+    _, _, domain = host.lower().partition(".")
+    return _NAMES.get(host.lower()) or _NAMES.get(f"*.{domain}")
+
+
+def authorities(cloud: Cloud) -> tuple[str, ...]:
+    """The host names of the cloud's authority, its own one first."""
+    return (_host(cloud.authority_host), *_ALIASES[cloud.name])
+
+
+def certificate_names() -> tuple[str, ...]:
+    """Every name that a client may ask for, for a certificate."""
+    return tuple(_NAMES)
+
+
+def _names() -> Iterator[tuple[str, PublicName]]:
+    for cloud in CLOUDS.values():
+        for authority in authorities(cloud):
+            yield authority, PublicName(cloud, "entra")
+        yield _host(cloud.arm_endpoint), PublicName(cloud, "arm")
+        yield _host(cloud.graph_endpoint), PublicName(cloud, "graph")
+        yield f"*.{cloud.vault_suffix}", PublicName(cloud, "keyvault")
+        yield f"*.blob.{cloud.storage_suffix}", PublicName(cloud, "blob")
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).hostname or ""
+
+
+_NAMES: Final = dict(_names())
+SERVICES: Final = frozenset(name.service for name in _NAMES.values())

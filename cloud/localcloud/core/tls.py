@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from localcloud.core import clock
+from localcloud.core.clouds import certificate_names
 from localcloud.core.files import write_private, write_public
-from localcloud.core.public_names import certificate_names
 
 _HOSTS: Final = ("localhost", *certificate_names())
 _LIFETIME = timedelta(days=3650)

@@ -23,14 +23,12 @@ from localcloud.core.state_directory import StateDirectory
 from localcloud.core.store import StoreChanges
 from localcloud.kubelet import selection
 from localcloud.kubelet.azure_provider import AzureProvider
-from localcloud.kubelet.client import DEPLOYMENTS, PODS, REPLICA_SETS, ApiClient, ApiResource
+from localcloud.kubelet.client import DEPLOYMENTS, PODS, REPLICA_SETS, ApiClient, ApiResource, EventRecorder
 from localcloud.kubelet.cluster import ClusterCache, Key
 from localcloud.kubelet.commands import Machine
-from localcloud.kubelet.containers import Node
+from localcloud.kubelet.containers import Intervals, Node
 from localcloud.kubelet.deployments import DeploymentController
-from localcloud.kubelet.events import EventRecorder
 from localcloud.kubelet.http_get import HttpGetter
-from localcloud.kubelet.intervals import Intervals
 from localcloud.kubelet.pods import PodWorker
 from localcloud.kubelet.selection import is_terminating
 from localcloud.kubelet.services import ServiceProxy

@@ -11,8 +11,7 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from localcloud.azure.keyvault.secrets import Secrets
-from localcloud.azure.keyvault.vaults import Vaults
+from localcloud.azure.keyvault.secrets import Secrets, Vaults
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.tenant.tokens import key_id
 from localcloud.core import clock

@@ -20,11 +20,10 @@ from localcloud.core.state_directory import StateDirectory
 from localcloud.kubelet import atomic_writer, csi, tokens
 from localcloud.kubelet.atomic_writer import File, Payload
 from localcloud.kubelet.azure_provider import MountedObject
-from localcloud.kubelet.client import SECRETS
+from localcloud.kubelet.client import SECRETS, EventRecorder
 from localcloud.kubelet.cluster import ClusterCache
 from localcloud.kubelet.containers import Node
 from localcloud.kubelet.csi import MountError
-from localcloud.kubelet.events import EventRecorder
 from localcloud.kubelet.selection import field_at, is_terminating
 from localcloud.kubelet.tokens import ServiceAccountTokens
 from localcloud.kubernetes.calls import ApiError, Object

@@ -20,8 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from localcloud.azure.tenant.tokens import InvalidTokenError, Tokens
 from localcloud.core import clock
 from localcloud.core.clouds import AKS_SERVER_APP_ID
-from localcloud.core.store import Store
-from localcloud.core.store_errors import StoreError
+from localcloud.core.store import Store, StoreError
 from localcloud.core.yaml_text import load_as_go
 from localcloud.kubernetes import discovery, patches
 from localcloud.kubernetes.errors import (

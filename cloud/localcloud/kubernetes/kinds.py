@@ -4,9 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
 
-from localcloud.kubernetes.definitions import Definition, definitions, version
+from localcloud.core import yaml_text
+
+Definition = dict[str, Any]
+
+_FOLDER: Final = Path(__file__).with_name("definitions")
+
+
+@cache
+def definitions() -> tuple[Definition, ...]:
+    """Every CustomResourceDefinition, in the order of the files' names. Each serves one version."""
+    return tuple(yaml_text.load(file.read_bytes()) for file in sorted(_FOLDER.glob("*.yaml")))
+
+
+def version(definition: Definition) -> dict[str, Any]:
+    """The one version that is served."""
+    [served] = definition["spec"]["versions"]
+    return dict(served)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 
 from localcloud.core import clock
 from localcloud.core.store import Store
-from localcloud.kubernetes import patches, schemas, validation
+from localcloud.kubernetes import patches, schemas
 from localcloud.kubernetes.errors import Cause, already_exists, bad_request, conflict, expired, invalid, not_found
 from localcloud.kubernetes.kinds import KINDS, NAMESPACE, ResourceKind
 from localcloud.kubernetes.options import WriteOptions
@@ -414,9 +414,9 @@ def _checked(kind: ResourceKind, body: Object, *, strict: bool) -> tuple[Object,
 
 def _complete(kind: ResourceKind, document: Object, *, old: Object | None) -> None:
     if kind.kind == "Secret":
-        validation.merge_string_data(document)
+        schemas.merge_string_data(document)
     fill_in(document)
-    if causes := validation.problems(kind, document, old):
+    if causes := schemas.problems(kind, document, old):
         raise invalid(kind, document["metadata"]["name"], causes)
 
 

@@ -15,8 +15,7 @@ from urllib.parse import urlsplit
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
 
-from localcloud.azure.keyvault.secrets import Secrets
-from localcloud.azure.keyvault.vaults import Vaults
+from localcloud.azure.keyvault.secrets import Secrets, Vaults
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.msi.issuer import CredentialDocument, NoCredentialDocumentError, read_document
 from localcloud.azure.resource_store import Resources
@@ -24,8 +23,7 @@ from localcloud.core.certificates import parse
 from localcloud.core.client_variables import as_pkcs12, network
 from localcloud.core.clouds import LocalEnvironment
 from localcloud.core.files import write_private
-from localcloud.runtime.deployer import ensure_owner
-from localcloud.runtime.environment import Prepared
+from localcloud.runtime.environment import Prepared, ensure_owner
 
 # Java's default password of the trust store, which has nothing secret.
 _TRUST_PASSWORD: Final = "changeit"

@@ -9,9 +9,10 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import closing, suppress
 from typing import Final
+from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -29,15 +30,15 @@ from localcloud.azure.imds.api import app as imds
 from localcloud.azure.keyvault.api import app as keyvault
 from localcloud.azure.shared.http import AtPublicNames
 from localcloud.core import processes
-from localcloud.core.public_names import SERVICES as SERVICES_WITH_PUBLIC_NAMES
+from localcloud.core.clouds import SERVICES as SERVICES_WITH_PUBLIC_NAMES
+from localcloud.core.clouds import named
 from localcloud.core.request_log import RequestLog
 from localcloud.core.serving import ServiceServer
 from localcloud.core.state_directory import StateDirectory
-from localcloud.core.store_errors import StoreError
+from localcloud.core.store import StoreError
 from localcloud.kubernetes.api import app as kubernetes
 from localcloud.runtime.environment import CONTROL, PROXY, Prepared, is_plain_text, listen, prepare
 from localcloud.runtime.lifecycle import DAEMON
-from localcloud.runtime.proxy import Proxy
 from localcloud.runtime.seed import seed
 
 # The daemon's own service, beside Azure's: `POST /seed` creates what the seed has and is missing.
@@ -139,3 +140,110 @@ async def _serve(servers: list[tuple[ServiceServer, socket.socket]], proxy: Prox
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, end)
     await asyncio.gather(proxy.serve(proxied), *(server.serve(sockets=[listener]) for server, listener in servers))
+
+
+IMDS: Final = "169.254.169.254"
+_ADDRESS: Final = "127.0.0.1"
+_TLS_PORT: Final = 443
+_LONGEST_HEAD: Final = 1 << 16  # bytes
+_CHUNK: Final = 1 << 16
+_TUNNEL: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
+
+
+class Proxy:
+    """Forwards connections to the services; `ports` are theirs, by name, with `imds` in plain text."""
+
+    def __init__(self, ports: Mapping[str, int]) -> None:
+        self._ports = ports
+        self._tunnels: set[asyncio.Task[None]] = set()
+        self._ended = asyncio.Event()
+
+    def end(self) -> None:
+        """Let `serve` return."""
+        self._ended.set()
+
+    async def serve(self, listener: socket.socket) -> None:
+        """Answer until `end`; then every tunnel is closed."""
+        server = await asyncio.start_server(self._accept, sock=listener, limit=_LONGEST_HEAD)
+        await self._ended.wait()
+        server.close()
+        for tunnel in self._tunnels:
+            tunnel.cancel()
+        await asyncio.gather(*self._tunnels, return_exceptions=True)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tunnel = asyncio.current_task()
+        assert tunnel is not None
+        self._tunnels.add(tunnel)
+        try:
+            # The last is `serve`'s own cancellation: asyncio would log it as a failure of the server.
+            with suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.CancelledError):
+                await self._answer(reader, writer)
+        finally:
+            self._tunnels.discard(tunnel)
+            writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        method, _, rest = head.decode("latin-1").partition(" ")
+        target = rest.partition(" ")[0]
+        port = self._port_of(method, target)
+        if port is None:
+            writer.write(_refusal(target))
+            await writer.drain()
+            return
+        service_reader, service_writer = await asyncio.open_connection(_ADDRESS, port)
+        try:
+            if method == "CONNECT":
+                writer.write(_TUNNEL)
+            else:
+                service_writer.write(_in_origin_form(head))
+            await _first_of(_copy(reader, service_writer), _copy(service_reader, writer))
+        finally:
+            service_writer.close()
+
+    def _port_of(self, method: str, target: str) -> int | None:
+        """The port of the requested service, None for a host that is not Azure's."""
+        if method != "CONNECT":
+            return self._ports["imds"] if urlsplit(target).hostname == IMDS else None
+        host, _, port = target.rpartition(":")
+        cloud = named(host)
+        return self._ports[cloud.service] if cloud is not None and port == str(_TLS_PORT) else None
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(_CHUNK):
+        writer.write(data)
+        await writer.drain()
+
+
+async def _first_of(*copies: Coroutine[None, None, None]) -> None:
+    """Run all of them until one ends: if one side closes its connection, the other is closed too."""
+    tasks = [asyncio.ensure_future(copy) for copy in copies]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _in_origin_form(head: bytes) -> bytes:
+    """The head of a request to a server instead of a proxy (RFC 9112 3.2.1), which closes the connection after it."""
+    line, _, fields = head.partition(b"\r\n")
+    method, target, version = line.split(b" ", 2)
+    parts = urlsplit(target.decode("latin-1"))
+    path = f"{parts.path or '/'}?{parts.query}".rstrip("?").encode("latin-1")
+    return b"\r\n".join([b" ".join([method, path, version]), b"Connection: close", fields])
+
+
+def _refusal(target: str) -> bytes:
+    text = (
+        f"The local cloud's proxy reaches the names of Azure's services alone, and {target} is none of those that it "
+        "emulates.\n"
+    ).encode()
+    return (
+        b"HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/plain\r\nConnection: close\r\n"
+        + f"Content-Length: {len(text)}\r\n\r\n".encode()
+        + text
+    )

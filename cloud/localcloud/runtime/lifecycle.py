@@ -159,7 +159,7 @@ def _seed_without_daemon(state: StateDirectory, wanted: Seed | None) -> int:
 
 def _apply_objects(state: StateDirectory) -> None:
     """Apply to kube-apiserver what the built-in API has from the start, and the objects of the seed."""
-    from localcloud.kubernetes.definitions import definitions
+    from localcloud.kubernetes.kinds import definitions
 
     with Administrator(state.administrator_kubeconfig) as administrator:
         administrator.apply([*_choose_seed(state).kubernetes_objects, *roles()])

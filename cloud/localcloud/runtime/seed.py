@@ -7,15 +7,14 @@ from typing import Any, Final
 
 from localcloud.azure.arm.keyvault import checked_properties
 from localcloud.azure.keyvault.keys import Keys
-from localcloud.azure.keyvault.vaults import VAULTS, Vaults
+from localcloud.azure.keyvault.secrets import VAULTS, Vaults
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.msi.issuer import issue_credential
 from localcloud.azure.resource_store import Resources
 from localcloud.core.arm_ids import in_lower_case, resource_group_id, resource_id
 from localcloud.core.files import write_private
 from localcloud.core.store import Document
-from localcloud.runtime.deployer import role_assignment
-from localcloud.runtime.environment import Prepared
+from localcloud.runtime.environment import Prepared, role_assignment
 from localcloud.runtime.seed_file import DEPLOYER, Seed, SeededCluster, SeededIdentity, SeededVault
 
 _IDENTITIES: Final = "Microsoft.ManagedIdentity/userAssignedIdentities"

@@ -29,7 +29,7 @@ from localcloud.azure.graph.permissions import WRITE_OWNED
 from localcloud.azure.imds.api import app as imds_app
 from localcloud.azure.keyvault import errors as keyvault_errors
 from localcloud.azure.keyvault.api import app as keyvault_app
-from localcloud.azure.keyvault.vaults import SECRET_KIND, Vaults
+from localcloud.azure.keyvault.secrets import SECRET_KIND, Vaults
 from localcloud.azure.local_azure import LocalAzure, assemble
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.shared.faults import NO_DELAYS

@@ -16,10 +16,9 @@ from pydantic import BaseModel
 from localcloud.core.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
 from localcloud.core.cluster import Endpoint
 from localcloud.kubelet import tokens as hosted_tokens
-from localcloud.kubernetes import schemas, validation
+from localcloud.kubernetes import schemas
 from localcloud.kubernetes.api import app as kubernetes_app
-from localcloud.kubernetes.definitions import Definition, definitions, version
-from localcloud.kubernetes.kinds import KINDS, ResourceKind
+from localcloud.kubernetes.kinds import KINDS, Definition, ResourceKind, definitions, version
 from localcloud.kubernetes.kubeconfig import connection
 
 __all__ = [
@@ -44,7 +43,6 @@ __all__ = [
     "refusal",
     "schemas",
     "secret",
-    "validation",
     "version",
     "write_kubeconfig",
 ]

@@ -23,9 +23,9 @@ from localcloud.core.request_log import LoggedRequest
 from localcloud.core.request_log import read as read_requests
 from localcloud.core.state_directory import StateDirectory
 from localcloud.runtime import daemon
+from localcloud.runtime.daemon import Proxy
 from localcloud.runtime.environment import Prepared
 from localcloud.runtime.lifecycle import DAEMON
-from localcloud.runtime.proxy import Proxy
 from localcloud.runtime.seed_file import DEFAULT as DEFAULT_SEED
 from localcloud.runtime.seed_file import Seed
 from localcloud.runtime.seed_file import load as load_seed

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from yaml import CSafeLoader, load
 
-from localcloud.kubernetes.definitions import Definition
+from localcloud.kubernetes.kinds import Definition
 
 FEATURE_SETS: Final = ("Default", "TechPreviewNoUpgrade", "CustomNoUpgrade")
 """HyperShift's: `hypershift install` takes the first one, with `--tech-preview-no-upgrade` the second."""

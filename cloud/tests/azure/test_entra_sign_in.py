@@ -21,8 +21,7 @@ from localcloud.azure.entra.api import app
 from localcloud.azure.local_azure import LocalAzure, assemble
 from localcloud.azure.shared.faults import NO_DELAYS, Faults
 from localcloud.azure.tenant.objects import PasswordCredential
-from localcloud.azure.tenant.resources import PUBLIC_AUDIENCES
-from localcloud.azure.tenant.tokens import InvalidTokenError
+from localcloud.azure.tenant.tokens import PUBLIC_AUDIENCES, InvalidTokenError
 from localcloud.core import clock
 from localcloud.core.clouds import AKS_SERVER_APP_ID, LOCAL_TENANT_ID
 from localcloud.testing.azure import open_store

@@ -12,7 +12,7 @@ from azure.identity import ClientAssertionCredential, ManagedIdentityCredential
 
 from localcloud.azure.entra.api import app as entra
 from localcloud.azure.imds.api import app
-from localcloud.azure.tenant.resources import EXCHANGE
+from localcloud.azure.tenant.tokens import EXCHANGE
 from localcloud.testing.arm import ArmWorld
 from localcloud.testing.hosts import Certificates, Serve
 

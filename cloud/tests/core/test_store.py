@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.core.store import SEAL_KEY_BYTES, Store, StoreChanges, seal_key
-from localcloud.core.store_errors import StoreDamagedError, StoreNotWrittenError
+from localcloud.core.store import SEAL_KEY_BYTES, Store, StoreChanges, StoreDamagedError, StoreNotWrittenError, seal_key
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from emulated.azure_native.provider import AzureNative
 from emulated.azure_native.session import ArmSession
 from emulated.azuread.provider import AzureAd
-from emulated.settings import AzureProviderSettings
+from emulated.client import AzureProviderSettings
 from localcloud.core.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
 from localcloud.testing.plugins import changes, checked, create, delete, import_by_id, read, refresh, update, urn
 from plugin import UNKNOWN, Created, PluginError, PropertyChange, Props, Secret, contains_secret, unwrap

@@ -11,8 +11,7 @@ import pytest
 from pulumi_azure_native import keyvault
 
 from emulated.azure_native import projection
-from emulated.azure_native.rows import FunctionRow, ResourceRow
-from emulated.azure_native.table import FUNCTIONS, RESOURCES
+from emulated.azure_native.table import FUNCTIONS, RESOURCES, FunctionRow, ResourceRow
 from emulated.sdk_types import problems, properties, required
 from plugin import UNKNOWN, Secret
 

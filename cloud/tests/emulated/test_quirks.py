@@ -18,7 +18,7 @@ import pytest
 from emulated.azure_native.session import RETRY, ArmClient
 from emulated.client import RefusalError, RestClient, Retry
 from localcloud.azure.arm import managedidentity
-from localcloud.azure.shared import token_buckets
+from localcloud.azure.shared import faults
 from localcloud.azure.shared.faults import Faults
 from localcloud.core import clock
 from localcloud.testing.arm import GROUP, SUBSCRIPTION, VAULT, ArmWorld
@@ -124,7 +124,7 @@ def test_fast_reads_are_throttled_and_a_retry_after_the_wait_succeeds(
     clients: ArmClients, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin = clock.now()
-    monkeypatch.setattr(token_buckets, "now", lambda: begin + timedelta(seconds=sum(clients.waits)))
+    monkeypatch.setattr(faults, "now", lambda: begin + timedelta(seconds=sum(clients.waits)))
 
     def read(client: ArmClient) -> str:
         return str(client.get(GROUP, "2024-03-01")["id"])

@@ -12,8 +12,7 @@ from unittest.mock import AsyncMock
 import pytest
 
 from localcloud.kubelet import containers
-from localcloud.kubelet.containers import Container
-from localcloud.kubelet.intervals import Intervals
+from localcloud.kubelet.containers import Container, Intervals
 
 _INTERVALS = Intervals(restart=(1.0, 4.0), steady=60.0)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from localcloud.kubelet.client import DEPLOYMENTS, PODS, REPLICA_SETS
-from localcloud.kubelet.rollout import REVISION
+from localcloud.kubelet.deployments import REVISION
 from localcloud.kubelet.selection import condition, controller_of, is_ready
 from localcloud.testing.kubernetes import deployment
 from localcloud.testing.running import ended

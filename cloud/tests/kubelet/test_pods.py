@@ -10,13 +10,11 @@ import httpx
 
 from localcloud.core.clouds import LocalEnvironment, local_cloud
 from localcloud.kubelet.azure_provider import AzureProvider
-from localcloud.kubelet.client import PODS, ApiClient
+from localcloud.kubelet.client import PODS, ApiClient, EventRecorder
 from localcloud.kubelet.cluster import ClusterCache
 from localcloud.kubelet.commands import Machine
-from localcloud.kubelet.containers import Node
-from localcloud.kubelet.events import EventRecorder
+from localcloud.kubelet.containers import Intervals, Node
 from localcloud.kubelet.http_get import HttpGetter
-from localcloud.kubelet.intervals import Intervals
 from localcloud.kubelet.pods import PodWorker
 from localcloud.kubernetes.calls import Object
 from localcloud.kubernetes.kubeconfig import connection

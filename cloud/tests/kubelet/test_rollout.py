@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcloud.kubelet import rollout
+from localcloud.kubelet import deployments
 from localcloud.kubelet.main import allocate
 from localcloud.kubelet.selection import HASH_LABEL
 
@@ -33,18 +33,18 @@ def pods_of(wanted: Object, *, old: int, new: int) -> list[Object]:
     """Unready pods of another template and of the present one."""
     earlier = {**wanted, "spec": {**wanted["spec"], "template": {"spec": {"containers": [{"name": "earlier"}]}}}}
     kinds = [earlier] * old + [wanted] * new
-    return [rollout.pod_of(replica_set(kind), f"{place:05}", "local") for place, kind in enumerate(kinds)]
+    return [deployments.pod_of(replica_set(kind), f"{place:05}", "local") for place, kind in enumerate(kinds)]
 
 
 def replica_set(wanted: Object, *others: Object, replicas: int = 1) -> Object:
     """As the API server has it."""
-    document = rollout.replica_set_of(wanted, others, replicas)
+    document = deployments.replica_set_of(wanted, others, replicas)
     return {**document, "metadata": {**document["metadata"], "uid": document["metadata"]["name"], "generation": 1}}
 
 
 def split(wanted: Object, pods: list[Object]) -> tuple[list[Object], list[Object]]:
     """The pods of the present template, and the others."""
-    hash_ = rollout.template_hash(wanted)
+    hash_ = deployments.template_hash(wanted)
     current = [pod for pod in pods if pod["metadata"]["labels"][HASH_LABEL] == hash_]
     return current, [pod for pod in pods if pod not in current]
 
@@ -75,7 +75,7 @@ def test_a_rolling_update_keeps_surge_and_availability_within_limits(
         pod["status"] = READY if chance.random() < 0.7 else {}
     highest = max(len(pods), replicas + _number(surge, replicas, up=True))
     for turn in range(100):
-        step = rollout.plan(wanted, *split(wanted, pods))
+        step = deployments.plan(wanted, *split(wanted, pods))
         if not step.create and not step.delete and all(map(is_ready, pods)):
             break
         available = sum(map(is_ready, pods))
@@ -89,7 +89,7 @@ def test_a_rolling_update_keeps_surge_and_availability_within_limits(
         assert len(pods) <= highest
         if unready := [pod for pod in pods if not is_ready(pod)]:
             chance.choice(unready)["status"] = READY
-    hash_ = rollout.template_hash(wanted)
+    hash_ = deployments.template_hash(wanted)
     assert [pod["metadata"]["labels"][HASH_LABEL] for pod in pods] == [hash_] * replicas
 
 
@@ -111,8 +111,8 @@ def test_recreate_creates_only_when_every_old_pod_is_gone() -> None:
     wanted = deployment(2, {"type": "Recreate"})
     pods = pods_of(wanted, old=2, new=0)
 
-    assert rollout.plan(wanted, *split(wanted, pods)) == rollout.RolloutStep(0, pods)
-    assert rollout.plan(wanted, [], []) == rollout.RolloutStep(2, [])
+    assert deployments.plan(wanted, *split(wanted, pods)) == deployments.RolloutStep(0, pods)
+    assert deployments.plan(wanted, [], []) == deployments.RolloutStep(2, [])
 
 
 def test_pods_that_are_not_ready_go_first_when_there_are_too_many() -> None:
@@ -120,13 +120,13 @@ def test_pods_that_are_not_ready_go_first_when_there_are_too_many() -> None:
     pods = pods_of(wanted, old=0, new=2)
     pods[0]["status"] = READY
 
-    assert rollout.plan(wanted, *split(wanted, pods)) == rollout.RolloutStep(0, [pods[1]])
+    assert deployments.plan(wanted, *split(wanted, pods)) == deployments.RolloutStep(0, [pods[1]])
 
 
 def test_a_pod_is_its_template_on_a_node_and_owned_by_the_replica_set() -> None:
-    pod = rollout.pod_of(replica_set(deployment(1)), "xxxxx", "local")
+    pod = deployments.pod_of(replica_set(deployment(1)), "xxxxx", "local")
 
-    hash_ = rollout.template_hash(deployment(1))
+    hash_ = deployments.template_hash(deployment(1))
     assert pod["metadata"]["name"] == f"web-{hash_}-xxxxx"
     assert pod["metadata"]["labels"] == {"app": "web", "pod-template-hash": hash_}
     assert pod["metadata"]["annotations"] == {"a": "b"}
@@ -137,15 +137,15 @@ def test_a_pod_is_its_template_on_a_node_and_owned_by_the_replica_set() -> None:
 
 def test_a_replica_set_selects_its_pods_alone_and_has_the_next_revision() -> None:
     wanted = deployment(2)
-    wanted["metadata"]["annotations"] = {"note": "mine", rollout.REVISION: "7"}
-    other = {"metadata": {"name": "web-other", "annotations": {rollout.REVISION: "7"}}}
+    wanted["metadata"]["annotations"] = {"note": "mine", deployments.REVISION: "7"}
+    other = {"metadata": {"name": "web-other", "annotations": {deployments.REVISION: "7"}}}
 
-    made = rollout.replica_set_of(wanted, [other], 2)
+    made = deployments.replica_set_of(wanted, [other], 2)
 
-    labels = {"app": "web", "pod-template-hash": rollout.template_hash(wanted)}
+    labels = {"app": "web", "pod-template-hash": deployments.template_hash(wanted)}
     assert made["spec"]["selector"] == {"matchLabels": labels}
     assert made["spec"]["template"]["metadata"]["labels"] == made["metadata"]["labels"] == labels
-    assert made["metadata"]["annotations"] == {"note": "mine", rollout.REVISION: "8"}
+    assert made["metadata"]["annotations"] == {"note": "mine", deployments.REVISION: "8"}
     assert made["spec"]["replicas"] == 2
     (owner,) = made["metadata"]["ownerReferences"]
     assert (owner["controller"], owner["kind"], owner["uid"]) == (True, "Deployment", "u")
@@ -153,25 +153,25 @@ def test_a_replica_set_selects_its_pods_alone_and_has_the_next_revision() -> Non
 
 def test_the_oldest_replica_sets_without_pods_expire_beyond_the_limit() -> None:
     def old(revision: int, replicas: int) -> Object:
-        annotations = {rollout.REVISION: str(revision)}
+        annotations = {deployments.REVISION: str(revision)}
         return {"metadata": {"annotations": annotations}, "spec": {"replicas": replicas}}
 
     wanted = deployment(1)
     wanted["spec"]["revisionHistoryLimit"] = 1
     busy, first, second = old(1, 1), old(2, 0), old(3, 0)
 
-    assert rollout.expired(wanted, [second, busy, first]) == [first, second]
-    assert rollout.expired(wanted, [second, first]) == [first]
-    assert rollout.expired(wanted, [first]) == []
+    assert deployments.expired(wanted, [second, busy, first]) == [first, second]
+    assert deployments.expired(wanted, [second, first]) == [first]
+    assert deployments.expired(wanted, [first]) == []
 
 
 def test_a_condition_keeps_the_time_since_when_it_holds() -> None:
     wanted = deployment(1)
     (pod,) = pods_of(wanted, old=0, new=1)
-    first = rollout.status(wanted, [pod], [], "2026-01-01T00:00:00Z")
-    again = rollout.status({**wanted, "status": first}, [pod], [], "2026-01-02T00:00:00Z")
+    first = deployments.status(wanted, [pod], [], "2026-01-01T00:00:00Z")
+    again = deployments.status({**wanted, "status": first}, [pod], [], "2026-01-02T00:00:00Z")
     pod["status"] = READY
-    later = rollout.status({**wanted, "status": again}, [pod], [], "2026-01-03T00:00:00Z")
+    later = deployments.status({**wanted, "status": again}, [pod], [], "2026-01-03T00:00:00Z")
 
     assert again == first
     times = {
@@ -207,4 +207,4 @@ def test_a_complete_deployment_needs_no_step(replicas: int) -> None:
     wanted = deployment(replicas)
     pods = [{**pod, "status": READY} for pod in pods_of(wanted, old=0, new=replicas)]
 
-    assert rollout.plan(wanted, *split(wanted, pods)) == rollout.RolloutStep(0, [])
+    assert deployments.plan(wanted, *split(wanted, pods)) == deployments.RolloutStep(0, [])

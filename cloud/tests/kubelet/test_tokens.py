@@ -15,8 +15,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from localcloud.azure.keyvault.secrets import SecretChange, Secrets
-from localcloud.azure.keyvault.vaults import Vaults
+from localcloud.azure.keyvault.secrets import SecretChange, Secrets, Vaults
 from localcloud.azure.resource_store import Resources
 from localcloud.core import clock
 from localcloud.core.clouds import LocalEnvironment

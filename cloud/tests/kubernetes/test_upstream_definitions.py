@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from localcloud.kubernetes.definitions import Definition, definitions, version
+from localcloud.kubernetes.kinds import Definition, definitions, version
 from localcloud.testing.upstream_definitions import FEATURE_SETS, schema_of, upstream
 from tests.coverage.tables import code, table
 

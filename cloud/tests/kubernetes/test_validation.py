@@ -10,8 +10,7 @@ from kubernetes import dynamic
 from kubernetes.dynamic.exceptions import DynamicApiError
 
 from localcloud.kubernetes import schemas, write_schemas
-from localcloud.kubernetes.definitions import definitions
-from localcloud.kubernetes.kinds import KINDS
+from localcloud.kubernetes.kinds import KINDS, definitions
 from localcloud.kubernetes.schemas import components
 from localcloud.testing.hosted_clusters import (
     ABSENT,

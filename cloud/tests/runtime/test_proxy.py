@@ -15,9 +15,8 @@ from localcloud.azure.blob.api import app as blob_app
 from localcloud.azure.entra.api import app as entra_app
 from localcloud.azure.graph.api import app as graph_app
 from localcloud.azure.imds.api import app as imds_app
-from localcloud.core.clouds import CLOUDS, DEFAULT_CLOUD, Cloud
-from localcloud.core.public_names import authorities
-from localcloud.runtime.proxy import IMDS
+from localcloud.core.clouds import CLOUDS, DEFAULT_CLOUD, Cloud, authorities
+from localcloud.runtime.daemon import IMDS
 from localcloud.testing.arm import VAULT, ArmWorld
 from tests.public_host import PublicHost, running_public_host
 

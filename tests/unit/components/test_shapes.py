@@ -11,7 +11,7 @@ import pytest
 
 from identity.catalogue import CONTROL_PLANE
 from localcloud.testing.hosted_clusters import changed
-from localcloud.testing.kubernetes import KINDS, definitions, schemas, validation, version
+from localcloud.testing.kubernetes import KINDS, definitions, schemas, version
 from localcloud.testing.upstream_definitions import FEATURE_SETS, schema_of, upstream
 from tests.broken_objects import BROKEN, BrokenObject
 from tests.unit.components.registered_objects import Object, of_the_release, registered_objects
@@ -44,7 +44,7 @@ def real(real_components: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> No
 def refusals(document: Object) -> list[str]:
     kind = next(resource_kind for resource_kind in KINDS if resource_kind.kind == document["kind"])
     taken, findings = schemas.check(kind, document)
-    causes = findings.causes or validation.problems(kind, taken, None)
+    causes = findings.causes or schemas.problems(kind, taken, None)
     unknown = [f'strict decoding error: unknown field "{name}"' for name in findings.unknown]
     return unknown + [f"{cause.field}: {cause.message}" for cause in causes]
 

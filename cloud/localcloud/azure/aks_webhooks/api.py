@@ -17,8 +17,7 @@ from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.shared.http import json_object, service_app
 from localcloud.azure.shared.understood import Understood, operation
-from localcloud.azure.tenant.resources import PUBLIC_AUDIENCES
-from localcloud.azure.tenant.tokens import InvalidTokenError
+from localcloud.azure.tenant.tokens import PUBLIC_AUDIENCES, InvalidTokenError
 from localcloud.core.arm_ids import is_uuid
 from localcloud.core.clouds import AKS_SERVER_APP_ID
 

@@ -31,11 +31,10 @@ from localcloud.azure.arm.resource_type import ANSWERED, Call, ResourceType, unk
 from localcloud.azure.authorization import Attributes
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
+from localcloud.azure.shared.faults import TokenBuckets
 from localcloud.azure.shared.http import ServiceError, authority_of, bearer, cloud_of, json_object, service_app
-from localcloud.azure.shared.token_buckets import TokenBuckets
 from localcloud.azure.shared.understood import check_headers, check_objects, check_query, first_unknown, without_nulls
-from localcloud.azure.tenant.resources import audiences
-from localcloud.azure.tenant.tokens import Caller, InvalidTokenError
+from localcloud.azure.tenant.tokens import Caller, InvalidTokenError, audiences
 from localcloud.core.clouds import CLOUDS, DEFAULT_CLOUD, Cloud
 
 # `GET /metadata/endpoints`: the addresses of a cloud's services, which needs no token.

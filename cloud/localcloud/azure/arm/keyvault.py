@@ -20,8 +20,16 @@ from starlette.responses import JSONResponse, Response
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, StoredType, collection, enumerated, page
 from localcloud.azure.keyvault.present import item_id
-from localcloud.azure.keyvault.secrets import SecretChange, Secrets, SecretVersion
-from localcloud.azure.keyvault.vaults import DEFAULT_RETENTION_DAYS, VAULTS, DeletedVault, KeyVault, Vaults
+from localcloud.azure.keyvault.secrets import (
+    DEFAULT_RETENTION_DAYS,
+    VAULTS,
+    DeletedVault,
+    KeyVault,
+    SecretChange,
+    Secrets,
+    SecretVersion,
+    Vaults,
+)
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.shared.understood import ANY, Members, Understood

@@ -24,8 +24,9 @@ from localcloud.azure.blob.contents import (
     Accounts,
     Blobs,
     allows_anyone,
+    container_not_found,
+    public_access_not_permitted,
 )
-from localcloud.azure.blob.errors import container_not_found, public_access_not_permitted
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.shared.understood import ANY, Members, Understood

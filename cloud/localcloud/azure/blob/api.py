@@ -27,14 +27,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from localcloud.azure.blob import errors
+from localcloud.azure.blob import contents
 from localcloud.azure.blob.contents import AccountKeys, Accounts, Blob, Blobs, allows_anyone, is_public, md5_of
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.shared.http import ServiceError, authority_of, bearer, cloud_of, service_app
 from localcloud.azure.shared.understood import Understood, check_headers, check_query
-from localcloud.azure.tenant.resources import audiences
-from localcloud.azure.tenant.tokens import InvalidTokenError
+from localcloud.azure.tenant.tokens import InvalidTokenError, audiences
 from localcloud.core import clock
 from localcloud.core.store import Document
 
@@ -61,9 +60,9 @@ class BlobRange:
             return None
         asked = _FORM.fullmatch(headers[name].strip())
         if asked is None or (asked[2] and int(asked[2]) < int(asked[1])):
-            raise errors.not_emulated(f"the header {name} with {headers[name]}")
+            raise contents.not_emulated(f"the header {name} with {headers[name]}")
         if int(asked[1]) >= size:
-            raise errors.invalid_range()
+            raise contents.invalid_range()
         return cls(int(asked[1]), min(int(asked[2] or size), size - 1))
 
     def cut(self, content: bytes) -> bytes:
@@ -89,11 +88,11 @@ def stated_tags(headers: Mapping[str, str]) -> dict[str, str]:
     try:
         pairs = parse_qsl(headers[HEADER], keep_blank_values=True, strict_parsing=True, max_num_fields=_MAXIMUM)
     except ValueError:
-        raise errors.header_invalid() from None
+        raise contents.header_invalid() from None
     tags = dict(pairs)
     allowed = all(_NAME.fullmatch(name) and _VALUE.fullmatch(value) for name, value in pairs)
     if len(tags) < len(pairs) or not allowed:
-        raise errors.header_invalid()
+        raise contents.header_invalid()
     return tags
 
 
@@ -177,7 +176,7 @@ def _add(listed: ElementTree.Element, name: str, blob: Blob | None) -> None:
 def _most(query: Mapping[str, str]) -> int:
     text = query.get("maxresults", str(_LARGEST_PAGE))
     if not text.isascii() or not text.isdigit() or int(text) == 0:
-        raise errors.parameter_out_of_range()
+        raise contents.parameter_out_of_range()
     return min(int(text), _LARGEST_PAGE)
 
 
@@ -185,7 +184,7 @@ def _marker(query: Mapping[str, str]) -> str:
     try:
         return base64.b64decode(query.get("marker", ""), validate=True).decode()
     except ValueError:
-        raise errors.parameter_out_of_range() from None
+        raise contents.parameter_out_of_range() from None
 
 
 def _written(marker: str) -> str:
@@ -214,7 +213,7 @@ def is_signed(request: Request) -> bool:
     """Whether the request has a signature in place of a token; raises 501 for the scheme SharedKeyLite."""
     scheme = request.headers.get("authorization", "").partition(" ")[0].lower()
     if scheme == f"{_SCHEME}lite":
-        raise errors.not_emulated("SharedKeyLite")
+        raise contents.not_emulated("SharedKeyLite")
     return scheme == _SCHEME
 
 
@@ -229,15 +228,15 @@ def check_signature(request: Request, account: Document, keys: Sequence[str]) ->
             minutes before or after now, 501 for a version before 2015-02-21.
     """
     if account["properties"].get("allowSharedKeyAccess") is False:
-        raise errors.key_not_permitted()
+        raise contents.key_not_permitted()
     if request.headers.get("x-ms-version", "") < _FIRST_SIGNED_VERSION:
-        raise errors.not_emulated(f"Shared Key of versions before {_FIRST_SIGNED_VERSION}")
+        raise contents.not_emulated(f"Shared Key of versions before {_FIRST_SIGNED_VERSION}")
     named, _, signature = request.headers["authorization"].partition(" ")[2].strip().partition(":")
     if named != account["name"] or not _is_of_now(request.headers):
-        raise errors.signature_refused()
+        raise contents.signature_refused()
     text = string_to_sign(request.method, request.scope["raw_path"], request.url.query, request.headers, named)
     if not any(hmac.compare_digest(sign(text, key).encode(), signature.encode()) for key in keys):
-        raise errors.signature_refused()
+        raise contents.signature_refused()
 
 
 def sign(text: str, key: str) -> str:
@@ -296,7 +295,7 @@ def app(cloud: LocalAzure) -> Starlette:
         plane.route("DELETE", _PATH, "delete", plane.delete_blob),
         plane.route("GET", "/{container}", "read", plane.list_blobs, _LISTED),
     ]
-    return service_app("blob", routes, faults=cloud.faults, holder=cloud.holder, render=errors.render)
+    return service_app("blob", routes, faults=cloud.faults, holder=cloud.holder, render=contents.render)
 
 
 @dataclass(frozen=True)
@@ -329,7 +328,7 @@ class _DataPlane:
         understood = Understood.of() if reads is None else reads
 
         def refusal(what: str) -> ServiceError:
-            return errors.not_emulated(f"{what} in {method} {path}")
+            return contents.not_emulated(f"{what} in {method} {path}")
 
         async def authorized(request: Request) -> Response:
             account = self._account(request)
@@ -340,7 +339,7 @@ class _DataPlane:
             if understood.body is not None and await request.body():
                 raise refusal("the body")
             if container is None:
-                raise errors.container_not_found()
+                raise contents.container_not_found()
             name = request.path_params.get("name", "")
             return await handler(_BlobCall(request, account["name"], container["name"], name))
 
@@ -349,7 +348,7 @@ class _DataPlane:
     async def list_blobs(self, call: _BlobCall) -> Response:
         query = call.request.query_params
         if not _LIST.items() <= dict(query).items():
-            raise errors.not_emulated("operations of containers but List Blobs")
+            raise contents.not_emulated("operations of containers but List Blobs")
         asked = Asked.of(query)
         blobs = self._blobs.below(call.account, call.container, asked.prefix)
         endpoint = f"https://{call.account}.blob.{cloud_of(call.request.scope).storage_suffix}"
@@ -359,7 +358,7 @@ class _DataPlane:
     async def get_blob(self, call: _BlobCall) -> Response:
         blob = self._blobs.get(call.account, call.container, call.name)
         if blob is None:
-            raise errors.blob_not_found()
+            raise contents.blob_not_found()
         cached = {"Cache-Control": blob.cache_control} if blob.cache_control else {}
         tagged = {"x-ms-tag-count": str(len(blob.tags))} if blob.tags else {}
         # Each write replaces the whole blob.
@@ -379,13 +378,13 @@ class _DataPlane:
         if _COPY_SOURCE in headers:
             return self._copy(call)
         if kind is None:
-            raise errors.header_missing()
+            raise contents.header_missing()
         if kind != "BlockBlob":
-            raise errors.not_emulated(kind)
+            raise contents.not_emulated(kind)
         content = await call.request.body()
         content_type = headers.get("x-ms-blob-content-type") or headers.get("content-type")
         if any(headers.get(name) not in (None, "", md5_of(content)) for name in _HASHES):
-            raise errors.hash_differs()
+            raise contents.hash_differs()
         blob = self._blobs.put(
             call.account,
             call.container,
@@ -402,7 +401,7 @@ class _DataPlane:
         container, name = self._copied(call.request, call.account)
         source = self._blobs.get(call.account, container, name)
         if source is None:
-            raise errors.blob_not_found()
+            raise contents.blob_not_found()
         blob = self._blobs.put(
             call.account,
             call.container,
@@ -420,13 +419,13 @@ class _DataPlane:
         source = urlsplit(request.headers[_COPY_SOURCE])
         suffix = cloud_of(request.scope).storage_suffix
         if source.query or source.hostname != f"{account}.blob.{suffix}":
-            raise errors.not_emulated("copies between accounts, and of snapshots or versions")
+            raise contents.not_emulated("copies between accounts, and of snapshots or versions")
         container, _, name = unquote(source.path).lstrip("/").partition("/")
         return container, name
 
     async def delete_blob(self, call: _BlobCall) -> Response:
         if not self._blobs.delete(call.account, call.container, call.name):
-            raise errors.blob_not_found()
+            raise contents.blob_not_found()
         return Response(status_code=202)
 
     def _account(self, request: Request) -> Document:
@@ -434,7 +433,7 @@ class _DataPlane:
         suffix = f".blob.{cloud_of(request.scope).storage_suffix}"
         account = self._accounts.named(host.removesuffix(suffix)) if host.endswith(suffix) else None
         if account is None:
-            raise errors.account_not_found(host)
+            raise contents.account_not_found(host)
         return account
 
     def _admit(self, request: Request, account: Document, container: Document | None, operation: str) -> None:
@@ -447,18 +446,18 @@ class _DataPlane:
         challenge = {"WWW-Authenticate": asked}
         if token is None:
             if operation != "read":
-                raise errors.not_authenticated(challenge)
+                raise contents.not_authenticated(challenge)
             if not allows_anyone(account):
-                raise errors.public_access_not_permitted()
+                raise contents.public_access_not_permitted()
             if container is None or not is_public(container, listed="name" not in request.path_params):
-                raise errors.resource_not_found()
+                raise contents.resource_not_found()
             return
         try:
             caller = self._cloud.tokens.verify(token, audiences(cloud_of(request.scope)).storage)
         except InvalidTokenError:
-            raise errors.bearer_refused(challenge) from None
+            raise contents.bearer_refused(challenge) from None
         if request.headers.get("x-ms-version", "") < _FIRST_VERSION:
-            raise errors.bearer_refused(challenge)
+            raise contents.bearer_refused(challenge)
         needed = [(operation, request.path_params["container"])]
         if HEADER in request.headers:
             needed.append(("tags/write", request.path_params["container"]))
@@ -467,7 +466,7 @@ class _DataPlane:
         for action, name in needed:
             scope = f"{account['id']}/blobServices/default/containers/{name}"
             if not self._cloud.authorization.allowed(caller.object_id, f"{_ACTION}/{action}", scope, data=True):
-                raise errors.permission_mismatch()
+                raise contents.permission_mismatch()
 
 
 def _headers(blob: Blob) -> dict[str, str]:

@@ -31,10 +31,9 @@ from localcloud.azure.shared.http import not_emulated, service_app
 from localcloud.azure.shared.understood import Understood, is_neutral, operation
 from localcloud.azure.tenant.directory import Replica, Replicas
 from localcloud.azure.tenant.objects import KeyCredential, ServicePrincipal, User
-from localcloud.azure.tenant.resources import PUBLIC_CLIENTS, exchange_issuer, first_party_audiences
+from localcloud.azure.tenant.tokens import PUBLIC_CLIENTS, exchange_issuer, first_party_audiences
 from localcloud.core import clock
-from localcloud.core.clouds import CLOUDS
-from localcloud.core.public_names import authorities, named
+from localcloud.core.clouds import CLOUDS, authorities, named
 
 # The forms of token requests, and their allowed members (RFC 6749 3.2 would ignore others).
 #

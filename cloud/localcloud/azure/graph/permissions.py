@@ -11,11 +11,10 @@ from typing import Final
 
 from starlette.requests import Request
 
+from localcloud.azure.shared.faults import TokenBuckets
 from localcloud.azure.shared.http import ServiceError, bearer, cloud_of
-from localcloud.azure.shared.token_buckets import TokenBuckets
 from localcloud.azure.tenant.objects import Application, ServicePrincipal
-from localcloud.azure.tenant.resources import GRAPH_APP_ID, audiences
-from localcloud.azure.tenant.tokens import Caller, InvalidTokenError, Tokens
+from localcloud.azure.tenant.tokens import GRAPH_APP_ID, Caller, InvalidTokenError, Tokens, audiences
 
 # Graph's limits of identity and access: resource units and writes of an application in a tenant, writes of a tenant.
 #

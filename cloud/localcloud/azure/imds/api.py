@@ -18,7 +18,7 @@ from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.shared.http import ServiceError, service_app
 from localcloud.azure.shared.understood import Understood, operation
 from localcloud.azure.tenant.objects import ServicePrincipal
-from localcloud.azure.tenant.resources import EXCHANGE, exchange_issuer, first_party_audiences
+from localcloud.azure.tenant.tokens import EXCHANGE, exchange_issuer, first_party_audiences
 from localcloud.core import clock
 from localcloud.core.clouds import CLOUDS, DEFAULT_CLOUD
 

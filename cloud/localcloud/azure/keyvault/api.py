@@ -20,8 +20,7 @@ from localcloud.azure.keyvault.certificates import Certificates
 from localcloud.azure.keyvault.errors import VaultError
 from localcloud.azure.keyvault.guard import LISTED, VaultCall, VaultGuard, page
 from localcloud.azure.keyvault.keys import Keys, KeyVersion
-from localcloud.azure.keyvault.secrets import DeletedSecret, SecretChange, Secrets
-from localcloud.azure.keyvault.vaults import VAULTS, Vaults
+from localcloud.azure.keyvault.secrets import VAULTS, DeletedSecret, SecretChange, Secrets, Vaults
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.shared.http import service_app

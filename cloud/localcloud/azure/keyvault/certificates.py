@@ -23,8 +23,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from localcloud.azure.keyvault import errors
 from localcloud.azure.keyvault.keys import KeyVersion
-from localcloud.azure.keyvault.secrets import DeletedSecret, SecretChange, Secrets
-from localcloud.azure.keyvault.vaults import CERTIFICATE_KIND, KeyVault
+from localcloud.azure.keyvault.secrets import CERTIFICATE_KIND, DeletedSecret, KeyVault, SecretChange, Secrets
 from localcloud.azure.shared.understood import Members
 from localcloud.core.certificates import (
     KEY_SIZES,

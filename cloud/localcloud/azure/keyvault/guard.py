@@ -17,14 +17,13 @@ from starlette.routing import Route
 
 from localcloud.azure.keyvault import errors
 from localcloud.azure.keyvault.errors import VaultError
-from localcloud.azure.keyvault.vaults import KeyVault, Vaults
+from localcloud.azure.keyvault.secrets import KeyVault, Vaults
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
+from localcloud.azure.shared.faults import TokenBuckets
 from localcloud.azure.shared.http import ServiceError, authority_of, bearer, cloud_of, json_object
-from localcloud.azure.shared.token_buckets import TokenBuckets
 from localcloud.azure.shared.understood import Members, check_headers, check_query, first_unknown
-from localcloud.azure.tenant.resources import audiences
-from localcloud.azure.tenant.tokens import Caller, InvalidTokenError
+from localcloud.azure.tenant.tokens import Caller, InvalidTokenError, audiences
 from localcloud.core.store import Document
 
 # Key Vault's limits: transactions of one vault by all clients in ten seconds.

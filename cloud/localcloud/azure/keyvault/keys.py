@@ -19,8 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from jwt.utils import base64url_encode, to_base64url_uint
 
 from localcloud.azure.keyvault import errors
-from localcloud.azure.keyvault.secrets import SecretChange
-from localcloud.azure.keyvault.vaults import KEY_KIND, KeyVault
+from localcloud.azure.keyvault.secrets import KEY_KIND, KeyVault, SecretChange
 from localcloud.core.certificates import KEY_SIZES
 from localcloud.core.clock import now
 from localcloud.core.store import Store

@@ -6,8 +6,7 @@ from typing import Any, TypeAlias
 
 from localcloud.azure.keyvault.certificates import CertificateVersion
 from localcloud.azure.keyvault.keys import KeyVersion, base64url
-from localcloud.azure.keyvault.secrets import DeletedSecret, SecretVersion
-from localcloud.azure.keyvault.vaults import KeyVault
+from localcloud.azure.keyvault.secrets import DeletedSecret, KeyVault, SecretVersion
 from localcloud.core.certificates import thumbprint
 
 Item: TypeAlias = SecretVersion | KeyVersion | CertificateVersion

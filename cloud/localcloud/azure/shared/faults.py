@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, fields
+from datetime import datetime
 from typing import Any, Final, TypeAlias
+
+from localcloud.core.clock import now
 
 FAULTS_VARIABLE = "LOCALCLOUD_FAULTS"
 """Environment variable with a JSON object of settings, read when the local cloud starts: `{"role_delay": 5}`."""
@@ -20,11 +24,11 @@ ARM_REQUESTS: Final[_Limits] = {"read": (250, 25), "write": (200, 10), "delete":
 
 GRAPH_REQUESTS: Final[_Limits] = {"unit": (3500, 350), "write": (3000, 20), "tenant_write": (18000, 60)}
 """Of one application in a tenant of less than fifty users: 3,500 resource units in 10 s, 3,000 writes in 150 s; of all
-applications in it, 18,000 writes in 300 s (graph/throttle.py)."""
+applications in it, 18,000 writes in 300 s."""
 
 VAULT_REQUESTS: Final[_Limits] = {"create": (300, 30), "create_key": (20, 2), "key": (4000, 400), "other": (4000, 400)}
 """Of one vault, what it takes in 10 s: 300 new versions of secrets and imports, 20 new keys, 4,000 other requests for
-keys and 4,000 for the rest (keyvault/throttle.py)."""
+keys and 4,000 for the rest."""
 
 _REPLICATED: Final = {"replica_delays", "graph_delays"}
 
@@ -125,3 +129,41 @@ NO_DELAYS = Faults(
     seed=0,
 )
 """An Azure without any lag or limit, for tests of everything else."""
+
+
+@dataclass
+class _Bucket:
+    tokens: float
+    filled_at: datetime
+
+
+class TokenBuckets:
+    """Buckets by holder and kind. `limits` has (bucket size, tokens refilled per second) for each kind."""
+
+    def __init__(self, limits: Mapping[str, tuple[float, float]]) -> None:
+        self._limits = limits
+        self._buckets: dict[tuple[Hashable, str], _Bucket] = {}
+
+    def wait(self, holder: Hashable, kind: str, amount: int = 1) -> int:
+        """Whole seconds until the bucket holds `amount`, at least 1; 0 when it does, or the kind has no limit."""
+        if kind not in self._limits:
+            return 0
+        missing = amount - self._filled(holder, kind).tokens
+        return 0 if missing <= 0 else max(1, math.ceil(missing / self._limits[kind][1]))
+
+    def take(self, holder: Hashable, kind: str, amount: int = 1) -> int:
+        """Take `amount`, which `wait` has confirmed; returns the rest. A kind without a limit is not counted."""
+        if kind not in self._limits:
+            return 0
+        bucket = self._filled(holder, kind)
+        bucket.tokens -= amount
+        return int(bucket.tokens)
+
+    def _filled(self, holder: Hashable, kind: str) -> _Bucket:
+        """The bucket, refilled until now."""
+        size, refill = self._limits[kind]
+        instant = now()
+        bucket = self._buckets.setdefault((holder, kind), _Bucket(size, instant))
+        elapsed = max((instant - bucket.filled_at).total_seconds(), 0.0)
+        bucket.tokens, bucket.filled_at = min(size, bucket.tokens + elapsed * refill), instant
+        return bucket

@@ -22,10 +22,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from localcloud.azure.shared.faults import Faults
 from localcloud.azure.shared.held import FaultHolder, HeldAnswer, HeldDelivery, Match
 from localcloud.core import clock
-from localcloud.core.clouds import CLOUDS, DEFAULT_CLOUD, Cloud
-from localcloud.core.public_names import named
+from localcloud.core.clouds import CLOUDS, DEFAULT_CLOUD, Cloud, named
 from localcloud.core.serving import DROP
-from localcloud.core.store_errors import StoreError
+from localcloud.core.store import StoreError
 
 # The Azure cloud that a client asked: by its public names through the proxy, or else the local addresses.
 

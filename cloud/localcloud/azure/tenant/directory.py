@@ -1,7 +1,7 @@
 """The tenant's directory: applications and service principals, with soft delete and Entra's rules of uniqueness.
 
 Errors are `ServiceError`s with Microsoft Graph's messages, because Graph is the directory's API. Left out:
-users, groups, and the lag between a deletion and the replicas (creation and certificates do lag, see `replicas.py`).
+users, groups, and the lag between a deletion and the replicas (creation and certificates do lag).
 """
 
 from __future__ import annotations

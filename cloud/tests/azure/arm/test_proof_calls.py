@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from localcloud.azure.keyvault.keys import Keys
-from localcloud.azure.keyvault.vaults import Vaults
+from localcloud.azure.keyvault.secrets import Vaults
 from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.testing.arm import SUBSCRIPTION, ArmWorld, error, vault_body
 

@@ -9,7 +9,7 @@ from azure.core.exceptions import HttpResponseError, ResourceExistsError, Resour
 from azure.keyvault.keys.crypto import EncryptionAlgorithm, KeyWrapAlgorithm
 
 from localcloud.azure.keyvault.keys import Keys
-from localcloud.azure.keyvault.vaults import Vaults
+from localcloud.azure.keyvault.secrets import Vaults
 from localcloud.testing.arm import VAULT
 from tests.azure.keyvault.conftest import VaultClients
 

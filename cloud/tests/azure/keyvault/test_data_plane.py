@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from localcloud.azure.keyvault.keys import Keys
-from localcloud.azure.keyvault.vaults import Vaults
+from localcloud.azure.keyvault.secrets import Vaults
 from localcloud.azure.resource_store import Resources
 from localcloud.core import clock
 from localcloud.testing.arm import GROUP, VAULT, ArmWorld, error, vault_body

@@ -13,7 +13,7 @@ from azure.keyvault.secrets import SecretClient
 
 from localcloud.azure.keyvault.errors import VaultError
 from localcloud.azure.keyvault.guard import VaultThrottle, kind_of
-from localcloud.azure.keyvault.vaults import KeyVault
+from localcloud.azure.keyvault.secrets import KeyVault
 from localcloud.azure.shared.faults import NO_DELAYS, Faults
 from localcloud.testing.arm import ArmWorld, error
 from localcloud.testing.hosts import Certificates, Serve
