@@ -24,9 +24,8 @@ import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2_grpc
 
-from localcloud.core.certificates import parse
-from localcloud.core.client_variables import as_pkcs12, network
-from localcloud.core.clouds import LOCAL_ENVIRONMENT_VARIABLE, LocalEnvironment
+from localcloud.core.certificates import as_pkcs12, parse
+from localcloud.core.clouds import LOCAL_ENVIRONMENT_VARIABLE, LocalEnvironment, network
 from localcloud.core.files import write_private
 
 # Signs in with PKCS#12 alone; azure-native reads PEM as well, which is what a local stack's variables name already.

@@ -27,7 +27,7 @@ from localcloud.core.cluster import ClusterKind, ClusterKindConflictError
 from localcloud.core.state_directory import DEFAULT, StateDirectory
 from localcloud.core.store import StoreError
 from localcloud.runtime import lifecycle
-from localcloud.runtime.readiness import NotStartedError
+from localcloud.runtime.lifecycle import NotStartedError
 from localcloud.runtime.seed_errors import InvalidSeedError, NotSeededError, SeedConflictError
 
 if TYPE_CHECKING:
@@ -318,11 +318,11 @@ def _run(context: typer.Context, command: Sequence[str], secret: str | None) -> 
 @cli.command()
 def pods(context: typer.Context, group: Annotated[str, typer.Argument(help="Any name, a stack's.")]) -> None:
     """Run the pods of the Namespaces and Deployments on standard input, a JSON list, in place of the group's last."""
-    from localcloud.runtime.pods import apply
+    from localcloud.apiserver.apply import apply_pods
 
     _environment(context)
     try:
-        apply(context.obj, group, json.load(sys.stdin))
+        apply_pods(context.obj, group, json.load(sys.stdin))
     except NotAppliedError as error:
         raise _failure(str(error)) from None
     except (ValueError, KeyError, TypeError) as error:

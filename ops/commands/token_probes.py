@@ -16,7 +16,7 @@ from identity.settings import HostedClusterSettings, Settings
 from identity.settings.proof_target import proof_target
 from ops.outputs.rows import TokenProbe, token_probes
 
-# The local kubelet's driver, whose volume has a token that it signs (`cloud/localcloud/kubelet/tokens.py`).
+# The local kubelet's driver, whose volume has a token that it signs (`cloud/localcloud/kubelet/csi.py`).
 DRIVER: Final = "hosted-cluster-tokens.localcloud"
 # The local kubelet runs the probe as a process of this environment, with any image.
 _IMAGE: Final = "idstack/credential-probe:local"

@@ -139,7 +139,6 @@ class FunctionRow(_TypeRow):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """All inputs of the function."""
         return (*self.parameters, *self.options)
 
     @property

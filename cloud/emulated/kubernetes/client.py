@@ -148,7 +148,6 @@ class Collection:
     is_namespaced: bool
 
     def path(self, namespace: str | None, name: str | None = None) -> str:
-        """URL path of the collection or of one object."""
         return calls.path(self.root, self.plural, namespace if self.is_namespaced else None, name)
 
 
@@ -182,7 +181,6 @@ class Api:
         return any(group["name"] == _CRD_GROUP for group in groups)
 
     def get(self, collection: Collection, namespace: str | None, name: str) -> Object | None:
-        """The object, None if there is none."""
         try:
             return self._call("GET", collection.path(namespace, name))
         except ApiError as error:

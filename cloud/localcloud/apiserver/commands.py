@@ -61,7 +61,6 @@ class Binaries:
         return cls(directory)
 
     def path(self, name: str) -> str:
-        """The path of a command."""
         return str(self.directory / name)
 
 

@@ -53,11 +53,7 @@ class ActionMatches:
     pattern: str
 
     def holds(self, facts: Facts) -> bool:
-        """Evaluate."""
         return action_matches(self.pattern, facts.action)
-
-    def __str__(self) -> str:
-        return f"ActionMatches{{'{self.pattern}'}}"
 
 
 @dataclass(frozen=True)
@@ -70,31 +66,19 @@ class Comparison:
     values: tuple[str, ...]
 
     def holds(self, facts: Facts) -> bool:
-        """Evaluate."""
         actual = facts.value(self.source, self.attribute)
         if actual is None:
             return False
         is_among = actual.lower() in {value.lower() for value in self.values}
         return is_among is not ("Not" in self.operator)
 
-    def __str__(self) -> str:
-        values = ", ".join(self.values if "Guid" in self.operator else map(_quoted, self.values))
-        listed = f"{{{values}}}" if self.operator.startswith("For") else values
-        return f"@{self.source}[{_ATTRIBUTE}{self.attribute}] {self.operator} {listed}"
-
 
 @dataclass(frozen=True)
 class Not:
-    """The opposite."""
-
     operand: Expression
 
     def holds(self, facts: Facts) -> bool:
-        """Evaluate."""
         return not self.operand.holds(facts)
-
-    def __str__(self) -> str:
-        return f"!({self.operand})"
 
 
 @dataclass(frozen=True)
@@ -105,11 +89,7 @@ class Junction:
     operands: tuple[Expression, ...]
 
     def holds(self, facts: Facts) -> bool:
-        """Evaluate."""
         return (all if self.word == "AND" else any)(operand.holds(facts) for operand in self.operands)
-
-    def __str__(self) -> str:
-        return f" {self.word} ".join(f"({operand})" for operand in self.operands)
 
 
 Expression: TypeAlias = ActionMatches | Comparison | Not | Junction
@@ -280,10 +260,6 @@ def _string(token: str) -> str:
     if len(token) < len("''") or token[0] != "'":
         raise InvalidConditionError(f"{token!r} is not a string in single quotes")
     return token[1:-1]
-
-
-def _quoted(text: str) -> str:
-    return f"'{text}'"
 
 
 def action_matches(pattern: str, action: str) -> bool:

@@ -14,12 +14,10 @@ def is_uuid(value: object) -> bool:
 
 
 def subscription_id(subscription: str) -> str:
-    """ARM id of a subscription."""
     return f"/subscriptions/{subscription}"
 
 
 def resource_group_id(subscription: str, resource_group: str) -> str:
-    """ARM id of a resource group."""
     return f"{subscription_id(subscription)}/resourceGroups/{resource_group}"
 
 

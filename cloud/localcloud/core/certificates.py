@@ -43,7 +43,6 @@ class KeyMaterial:
 
     @property
     def certificate(self) -> x509.Certificate:
-        """The key's own certificate."""
         return self.chain[0]
 
     def pem(self) -> bytes:
@@ -86,6 +85,12 @@ def parse(data: bytes, password: bytes | None = None) -> KeyMaterial:
 def thumbprint(certificate: x509.Certificate) -> str:
     """SHA-1 of the certificate in upper-case hexadecimal: a name Entra ID gives it, not a protection."""
     return certificate.fingerprint(hashes.SHA1()).hex().upper()  # noqa: S303
+
+
+def as_pkcs12(material: KeyMaterial) -> bytes:
+    """The form that HashiCorp's providers take, with an empty password."""
+    own, *others = material.chain
+    return pkcs12.serialize_key_and_certificates(None, material.private_key, own, others, NoEncryption())
 
 
 def _from_pem(data: bytes) -> tuple[object, Sequence[x509.Certificate]]:

@@ -82,8 +82,22 @@ class LocalEnvironment(BaseModel):
             raise ValueError(f"{path} is not a record of the local cloud: {problems(error)[0]}") from None
 
     def to_json(self) -> str:
-        """The file's content."""
         return self.model_dump_json(by_alias=True, indent=2) + "\n"
+
+
+# Local addresses, which bypass the proxy.
+_DIRECT: Final = ("localhost", "127.0.0.1", "::1")
+
+
+def network(environment: LocalEnvironment) -> dict[str, str]:
+    """The proxy, in both letter cases because some clients read only one, and the certificate authority."""
+    proxies = {"https_proxy": environment.proxy_endpoint, "http_proxy": environment.proxy_endpoint}
+    proxies["no_proxy"] = ",".join(_DIRECT)
+    return {
+        **proxies,
+        **{name.upper(): value for name, value in proxies.items()},
+        **dict.fromkeys(("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "CURL_CA_BUNDLE"), environment.ca_file),
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,11 +123,9 @@ class Cloud:
 
     @property
     def managed_hsm_suffix(self) -> str:
-        """Suffix of a managed HSM's address."""
         return f"managedhsm.{self.vault_suffix.removeprefix('vault.')}"
 
     def vault_uri(self, vault: str) -> str:
-        """The vault's own address, as Azure announces it."""
         return f"https://{vault}.{self.vault_suffix}"
 
     def vault_request(self, vault: str) -> tuple[str, Mapping[str, str]]:

@@ -42,8 +42,6 @@ _CHOICE: Final = "cluster"
 
 
 class ClusterKind(StrEnum):
-    """What answers for Kubernetes."""
-
     BUILT_IN = "builtin"
     API_SERVER = "apiserver"
 

@@ -54,7 +54,6 @@ class RequestLog:
         return logged
 
     def close(self) -> None:
-        """Close the file."""
         self._handler.close()
 
     def _append(self, service: str, scope: Scope, status: int) -> None:

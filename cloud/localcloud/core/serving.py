@@ -64,7 +64,6 @@ class ServiceServer(uvicorn.Server):
 
     @property
     def should_exit(self) -> bool:
-        """Whether the server is to end."""
         return self._asked_to_exit
 
     @should_exit.setter

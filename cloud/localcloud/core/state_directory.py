@@ -9,8 +9,8 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from localcloud.core.files import opened, write_if_changed
 from localcloud.core.store import Store, seal_key
@@ -23,96 +23,40 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
 _OWNER = "owner"
 
 
-@dataclass(frozen=True)
 class StateDirectory:
     """The files below `root`, an absolute path. Nothing is created before `create`."""
 
-    root: Path
-
-    @property
-    def store_file(self) -> Path:
-        """The SQLite file with all documents."""
-        return self.root / "state.sqlite"
-
-    @property
-    def ca_file(self) -> Path:
-        """The CA that clients trust, PEM."""
-        return self.root / "ca.pem"
-
-    @property
-    def server_file(self) -> Path:
-        """The servers' key and certificate, PEM, 0600."""
-        return self.root / "server.pem"
-
-    @property
-    def environment_file(self) -> Path:
-        """The record of the endpoints, `localcloud.core.clouds.LocalEnvironment` as JSON."""
-        return self.root / "environment.json"
-
-    @property
-    def held_faults_file(self) -> Path:
-        """What a test holds while the daemon runs, see `localcloud.azure.shared.held`; usually not there."""
-        return self.root / "held-faults.json"
-
-    @property
-    def requests_file(self) -> Path:
-        """What clients asked the services of Azure, see `localcloud.core.request_log`."""
-        return self.root / "requests.jsonl"
-
-    @property
-    def pids(self) -> Path:
-        """The running processes, see `localcloud.core.processes`."""
-        return self.root / "pids"
-
-    @property
-    def run(self) -> Path:
-        """A link to a directory on tmpfs; its content is lost with a reboot and created again."""
-        return self.root / "run"
-
-    @property
-    def mounts(self) -> Path:
-        """The pods' volumes."""
-        return self.run / "mounts"
-
-    @property
-    def msi(self) -> Path:
-        """Issued credential documents of managed identities."""
-        return self.run / "msi"
-
-    @property
-    def kubeconfig(self) -> Path:
-        """How the deployer reaches the Kubernetes API."""
-        return self.run / "kubeconfig"
-
-    @property
-    def control_plane(self) -> Path:
-        """Keys, tokens and sockets of kube-apiserver and what belongs to it."""
-        return self.run / "control-plane"
-
-    @property
-    def administrator_kubeconfig(self) -> Path:
-        """How the administrator reaches the Kubernetes API."""
-        return self.run / "administrator.kubeconfig"
-
-    @property
-    def kubelet_kubeconfig(self) -> Path:
-        """How the kubelet reaches the Kubernetes API."""
-        return self.run / "kubelet.kubeconfig"
-
-    @property
-    def controller_manager_kubeconfig(self) -> Path:
-        """How kube-controller-manager reaches kube-apiserver."""
-        return self.control_plane / "controller-manager.kubeconfig"
-
-    @property
-    def deployer_file(self) -> Path:
-        """The deployer's key and certificate, PEM, 0600."""
-        return self.run / "deployer.pem"
-
-    @property
-    def owner_file(self) -> Path:
-        """The owner's credential; created at the first sign-in as the owner."""
-        return self.run / "owner.pem"
+    def __init__(self, root: Path) -> None:
+        self.root: Final = root
+        # The SQLite file with all documents.
+        self.store_file: Final = root / "state.sqlite"
+        # The CA that clients trust, and the servers' key and certificate (0600), PEM.
+        self.ca_file: Final = root / "ca.pem"
+        self.server_file: Final = root / "server.pem"
+        # The record of the endpoints, `localcloud.core.clouds.LocalEnvironment` as JSON.
+        self.environment_file: Final = root / "environment.json"
+        # What a test holds while the daemon runs, see `localcloud.azure.shared.held`; usually not there.
+        self.held_faults_file: Final = root / "held-faults.json"
+        # What clients asked the services of Azure, see `localcloud.core.request_log`.
+        self.requests_file: Final = root / "requests.jsonl"
+        # The running processes, see `localcloud.core.processes`.
+        self.pids: Final = root / "pids"
+        # A link to a directory on tmpfs; its content is lost with a reboot and created again.
+        self.run: Final = root / "run"
+        # The pods' volumes.
+        self.mounts: Final = self.run / "mounts"
+        # Issued credential documents of managed identities.
+        self.msi: Final = self.run / "msi"
+        # Keys, tokens and sockets of kube-apiserver and what belongs to it.
+        self.control_plane: Final = self.run / "control-plane"
+        # How each user reaches the Kubernetes API: the deployer, the administrator, the kubelet, the controllers.
+        self.kubeconfig: Final = self.run / "kubeconfig"
+        self.administrator_kubeconfig: Final = self.run / "administrator.kubeconfig"
+        self.kubelet_kubeconfig: Final = self.run / "kubelet.kubeconfig"
+        self.controller_manager_kubeconfig: Final = self.control_plane / "controller-manager.kubeconfig"
+        # The deployer's key and certificate (PEM, 0600), and the owner's, created at the first sign-in as the owner.
+        self.deployer_file: Final = self.run / "deployer.pem"
+        self.owner_file: Final = self.run / "owner.pem"
 
     def pods(self, group: str) -> Path:
         """The paths of the objects that `pods` applied for a group, JSON; not there for a group that has none."""

@@ -104,7 +104,6 @@ _adapter: Final[Callable[[type], TypeAdapter[Any]]] = cache(TypeAdapter)
 
 
 def to_document(entry: object) -> Document:
-    """The stored form of a dataclass."""
     document: Document = _adapter(type(entry)).dump_python(entry, mode="json", by_alias=True)
     return document
 
@@ -168,7 +167,6 @@ class Store:
             self._connection.close()
 
     def get(self, kind: str, key: str) -> Document | None:
-        """The document, or None when there is none."""
         with self._lock, in_words(self._path):
             row = self._connection.execute(
                 "SELECT document FROM documents WHERE kind = ? AND key = ?", (kind, key)

@@ -65,7 +65,6 @@ class Reflector:
             self._changed(key)
 
     async def run(self) -> None:
-        """Follow the collection until cancelled."""
         while True:
             try:
                 await self._list()
@@ -105,7 +104,6 @@ def _version(document: Object) -> int:
 
 
 def key_of(document: Object) -> Key:
-    """The key of an object in a namespace."""
     return document["metadata"]["namespace"], document["metadata"]["name"]
 
 
@@ -128,7 +126,6 @@ class ClusterCache:
         self._classes = self._follow(SECRET_PROVIDER_CLASSES, changed)
 
     async def run(self) -> None:
-        """Follow every collection until cancelled."""
         async with asyncio.TaskGroup() as group:
             for reflector in (
                 self.deployments,
@@ -141,15 +138,12 @@ class ClusterCache:
                 group.create_task(reflector.run())
 
     async def secret(self, namespace: str, name: str) -> Object | None:
-        """The Secret, None if it does not exist."""
         return await self._one(SECRETS, self._secrets, namespace, name)
 
     async def config_map(self, namespace: str, name: str) -> Object | None:
-        """The ConfigMap, None if it does not exist."""
         return await self._one(CONFIG_MAPS, self._config_maps, namespace, name)
 
     async def secret_provider_class(self, namespace: str, name: str) -> Object | None:
-        """The SecretProviderClass, None if it does not exist."""
         return await self._one(SECRET_PROVIDER_CLASSES, self._classes, namespace, name)
 
     async def _one(self, resource: ApiResource, copy: Reflector, namespace: str, name: str) -> Object | None:

@@ -274,7 +274,6 @@ def replica_set_of(deployment: Object, others: Collection[Object], replicas: int
 
 
 def next_revision(replica_sets: Collection[Object]) -> int:
-    """The next revision after those of these ReplicaSets."""
     return 1 + max(map(revision_of, replica_sets), default=0)
 
 
@@ -300,7 +299,6 @@ def pod_of(replica_set: Object, suffix: str, node: str) -> Object:
 
 
 def replica_set_status(replica_set: Object, pods: Sequence[Object]) -> dict[str, Any]:
-    """The status of a ReplicaSet that has these pods."""
     ready = sum(map(is_ready, pods))
     return {
         "observedGeneration": replica_set["metadata"]["generation"],

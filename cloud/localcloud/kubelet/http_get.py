@@ -30,8 +30,6 @@ class NoAnswerError(Exception):
 
 @dataclass(frozen=True)
 class HttpGet:
-    """A reusable request."""
-
     host: str
     port: int
     is_tls: bool
@@ -64,20 +62,18 @@ class HttpGetter:
 
     async def status(self, request: HttpGet, timeout: float) -> int:
         """The status of the answer, which must be complete within `timeout` seconds; raises NoAnswerError."""
-        loop = asyncio.get_running_loop()
-        ended: asyncio.Future[bytes] = loop.create_future()
         try:
             async with asyncio.timeout(timeout):
-                transport, _ = await loop.create_connection(
-                    lambda: _Exchange(request.message, ended),
-                    request.host,
-                    request.port,
-                    ssl=self._tls if request.is_tls else None,
+                reader, writer = await asyncio.open_connection(
+                    request.host, request.port, ssl=self._tls if request.is_tls else None
                 )
                 try:
-                    answer = await ended
+                    writer.write(request.message)
+                    answer = await reader.readexactly(_LONGEST_ANSWER)
+                except asyncio.IncompleteReadError as error:
+                    answer = error.partial
                 finally:
-                    transport.abort()
+                    writer.transport.abort()
         except TimeoutError:
             raise NoAnswerError("context deadline exceeded") from None
         except OSError as error:
@@ -88,35 +84,6 @@ class HttpGetter:
         if match is None:
             raise NoAnswerError("malformed HTTP response")
         return int(match[1])
-
-
-class _Exchange(asyncio.Protocol):
-    """One connection: sends the request, and `ended` gets the answer once it is complete or long enough."""
-
-    def __init__(self, message: bytes, ended: asyncio.Future[bytes]) -> None:
-        self._message = message
-        self._ended = ended
-        self._received = b""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.WriteTransport)
-        transport.write(self._message)
-
-    def data_received(self, data: bytes) -> None:
-        self._received += data
-        if len(self._received) >= _LONGEST_ANSWER:
-            self._end(None)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._end(exc)
-
-    def _end(self, error: Exception | None) -> None:
-        if self._ended.done():
-            return
-        if error is None:
-            self._ended.set_result(self._received)
-        else:
-            self._ended.set_exception(error)
 
 
 def _reason(error: OSError) -> str:

@@ -61,7 +61,6 @@ def condition(document: Object, type_: str) -> dict[str, Any]:
 
 
 def is_ready(pod: Object) -> bool:
-    """Whether the pod's Ready condition is True."""
     return condition(pod, "Ready").get("status") == "True"
 
 

@@ -17,15 +17,14 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 
 from localcloud.core.state_directory import StateDirectory
-from localcloud.kubelet import atomic_writer, csi, tokens
+from localcloud.kubelet import atomic_writer, csi
 from localcloud.kubelet.atomic_writer import File, Payload
 from localcloud.kubelet.azure_provider import MountedObject
 from localcloud.kubelet.client import SECRETS, EventRecorder
 from localcloud.kubelet.cluster import ClusterCache
 from localcloud.kubelet.containers import Node
-from localcloud.kubelet.csi import MountError
+from localcloud.kubelet.csi import HOSTED_TOKENS_DRIVER, HostedClusterTokens, MountError, ServiceAccountTokens
 from localcloud.kubelet.selection import field_at, is_terminating
-from localcloud.kubelet.tokens import ServiceAccountTokens
 from localcloud.kubernetes.calls import ApiError, Object
 
 # `secretObjects` of a SecretProviderClass: Kubernetes Secrets from mounted files.
@@ -209,8 +208,6 @@ def mounts_of(pod: Object) -> list[VolumeMount]:
 
 
 class Volumes:
-    """The volumes of one pod under `tree`."""
-
     def __init__(self, node: Node, pod: Object, tree: Path) -> None:
         self._secrets = SyncedSecrets(pod, node.cluster, node.recorder)
         self._pod = pod
@@ -219,7 +216,7 @@ class Volumes:
         self._provider = node.provider
         self._versions: dict[str, Sequence[tuple[str, str]]] = {}
         self._tokens = ServiceAccountTokens(node.cluster.client, pod)
-        self._hosted_tokens = tokens.HostedClusterTokens(StateDirectory(node.state_dir))
+        self._hosted_tokens = HostedClusterTokens(StateDirectory(node.state_dir))
 
     @property
     def rotate(self) -> bool:
@@ -282,7 +279,7 @@ class Volumes:
     async def _fill(self, volume: dict[str, Any], directory: Path) -> bool:
         if "emptyDir" in volume:
             return False
-        if volume.get("csi", {}).get("driver") == tokens.DRIVER:
+        if volume.get("csi", {}).get("driver") == HOSTED_TOKENS_DRIVER:
             path, token = self._hosted_tokens.current(volume["csi"].get("volumeAttributes", {}))
             return atomic_writer.write(directory, {path: File(token.encode())})
         if "csi" in volume:

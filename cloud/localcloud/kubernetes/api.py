@@ -198,7 +198,6 @@ class _Api:
         self._objects = objects
 
     async def answer(self, request: Request) -> Response:
-        """Answer one request for objects."""
         target = _target(request.path_params)
         query = request.query_params
         if target.subresource == _BINDING:

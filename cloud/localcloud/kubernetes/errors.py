@@ -37,7 +37,6 @@ class StatusError(Exception):
         self.metadata = metadata or {}
 
     def status(self) -> dict[str, Any]:
-        """The body of the answer."""
         return {
             "kind": "Status",
             "apiVersion": "v1",

@@ -80,8 +80,6 @@ class ListOptions:
 
 @dataclass(frozen=True)
 class WriteOptions:
-    """The options of a write."""
-
     dry_run: bool = False
     strict: bool = False
     # Whether the client wants warnings about dropped fields.

@@ -19,9 +19,8 @@ from localcloud.azure.keyvault.secrets import Secrets, Vaults
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.msi.issuer import CredentialDocument, NoCredentialDocumentError, read_document
 from localcloud.azure.resource_store import Resources
-from localcloud.core.certificates import parse
-from localcloud.core.client_variables import as_pkcs12, network
-from localcloud.core.clouds import LocalEnvironment
+from localcloud.core.certificates import as_pkcs12, parse
+from localcloud.core.clouds import LocalEnvironment, network
 from localcloud.core.files import write_private
 from localcloud.runtime.environment import Prepared, ensure_owner
 

@@ -166,7 +166,6 @@ def _prepare(state: StateDirectory, wanted: Seed | None) -> Prepared:
 
 
 def is_plain_text(service: str) -> bool:
-    """Whether the service is served without TLS."""
     return service in _PLAIN_TEXT
 
 

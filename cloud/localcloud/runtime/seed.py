@@ -133,7 +133,6 @@ class _Seeder:
         )
 
     def vaults(self) -> None:
-        """Vaults with their keys."""
         vaults, keys = Vaults(self._resources), Keys(self._cloud.store)
         for seeded_vault in self._seed.vaults:
             vault = vaults.named(seeded_vault.name)
@@ -161,7 +160,6 @@ class _Seeder:
         }
 
     def managed_identity(self, seeded: SeededIdentity) -> Document:
-        """A user-assigned identity with its principal."""
         identity = in_lower_case(self._id(seeded.resource_group, _IDENTITIES, seeded.name))
         current = self._resources.get(identity)
         if current is not None:
@@ -177,7 +175,6 @@ class _Seeder:
         return self._ensure(identity, _IDENTITIES, ids)
 
     def people(self) -> None:
-        """The users, and the groups with their members."""
         people = self._cloud.people
         users = [people.create_user(user.user_principal_name, user.display_name) for user in self._seed.users]
         ids = {DEPLOYER: self._deployer, **{user.user_principal_name: user.object_id for user in users}}

@@ -194,7 +194,6 @@ def _tenancy(seed: Seed) -> tuple[str, str]:
 
 
 def _dangling(seed: Seed) -> Iterator[str]:
-    """Dangling references."""
     groups = {group.name.lower() for group in seed.resource_groups}
     for key in ("managed_identities", "clusters", "vaults", "resources"):
         for index, entry in enumerate(getattr(seed, key)):

@@ -16,7 +16,6 @@ from typing import Any
 import httpx
 
 from localcloud.azure.arm.api import app as arm_app
-from localcloud.azure.arm.path import parse as parse_path
 from localcloud.azure.authorization import built_in_roles
 from localcloud.azure.blob.api import app as blob_app
 from localcloud.azure.blob.contents import Blobs
@@ -66,7 +65,6 @@ __all__ = [
     "keyvault_errors",
     "open_store",
     "parse_condition",
-    "parse_path",
     "send",
 ]
 

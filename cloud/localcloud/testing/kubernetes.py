@@ -15,13 +15,14 @@ from pydantic import BaseModel
 
 from localcloud.core.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
 from localcloud.core.cluster import Endpoint
-from localcloud.kubelet import tokens as hosted_tokens
+from localcloud.kubelet.csi import HOSTED_TOKENS_DRIVER
 from localcloud.kubernetes import schemas
 from localcloud.kubernetes.api import app as kubernetes_app
 from localcloud.kubernetes.kinds import KINDS, Definition, ResourceKind, definitions, version
 from localcloud.kubernetes.kubeconfig import connection
 
 __all__ = [
+    "HOSTED_TOKENS_DRIVER",
     "KINDS",
     "TOKEN",
     "Definition",
@@ -35,7 +36,6 @@ __all__ = [
     "connection",
     "definitions",
     "deployment",
-    "hosted_tokens",
     "kubernetes_app",
     "local_environment",
     "model",

@@ -14,9 +14,8 @@ from typing import Final
 from localcloud.__main__ import cli
 from localcloud.apiserver.commands import Binaries
 from localcloud.core import clock, clouds, processes
-from localcloud.core.client_variables import network
 from localcloud.core.clock import moved_ahead
-from localcloud.core.clouds import LocalEnvironment
+from localcloud.core.clouds import LocalEnvironment, network
 from localcloud.core.cluster import DEPLOYER, ClusterKind
 from localcloud.core.files import write_private
 from localcloud.core.request_log import LoggedRequest

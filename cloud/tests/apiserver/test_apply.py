@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from localcloud.apiserver.apply import Administrator, NotAppliedError
+from localcloud.apiserver.apply import ApiServer, NotAppliedError
 from localcloud.apiserver.commands import service_addresses
 from localcloud.testing.hosts import Serve
 
@@ -46,7 +46,7 @@ def managed(*managers: tuple[str, str]) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def administrator(serve_plain: Serve, tmp_path: Path) -> Administrator:
+def administrator(serve_plain: Serve, tmp_path: Path) -> ApiServer:
     """Asks a server that has definitions in every state."""
     there = {
         "new-release": managed(("localcloud", ""), ("kube-apiserver", "status")),
@@ -71,10 +71,10 @@ def administrator(serve_plain: Serve, tmp_path: Path) -> Administrator:
     }
     file = tmp_path / "kubeconfig"
     file.write_text(yaml.safe_dump(kubeconfig), encoding="utf-8")
-    return Administrator(file)
+    return ApiServer(file)
 
 
-def test_a_definition_that_another_manager_has_applied_is_left_alone(administrator: Administrator) -> None:
+def test_a_definition_that_another_manager_has_applied_is_left_alone(administrator: ApiServer) -> None:
     names = ["missing", "new-release", "installed", "both", "reset"]
 
     with administrator:
@@ -83,6 +83,6 @@ def test_a_definition_that_another_manager_has_applied_is_left_alone(administrat
     assert [crd["metadata"]["name"] for crd in left] == ["missing", "new-release", "reset"]
 
 
-def test_a_definition_that_cannot_be_read_is_named(administrator: Administrator) -> None:
-    with administrator, pytest.raises(NotAppliedError, match=r"CustomResourceDefinition failing: .*etcd is gone"):
+def test_a_definition_that_cannot_be_read_is_named(administrator: ApiServer) -> None:
+    with administrator, pytest.raises(NotAppliedError, match=r"/failing at http.* 500 .*etcd is gone"):
         administrator.without_other_managers([definition("failing")])

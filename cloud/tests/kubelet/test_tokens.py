@@ -21,8 +21,7 @@ from localcloud.core import clock
 from localcloud.core.clouds import LocalEnvironment
 from localcloud.core.state_directory import StateDirectory
 from localcloud.kubelet.client import ApiClient
-from localcloud.kubelet.csi import MountError
-from localcloud.kubelet.tokens import DRIVER, HostedClusterTokens, ServiceAccountTokens
+from localcloud.kubelet.csi import HOSTED_TOKENS_DRIVER, HostedClusterTokens, MountError, ServiceAccountTokens
 from localcloud.kubernetes.calls import ApiError, Object
 from localcloud.testing.arm import GROUP
 from tests.kubelet_world import ClusterApi, Kubelet, pod
@@ -72,7 +71,10 @@ def test_a_token_is_what_the_hosted_api_server_would_issue(state: StateDirectory
 def test_a_pod_finds_the_token_where_the_sidecar_writes_it(
     cluster: ClusterApi, kubelet: Kubelet, state: StateDirectory
 ) -> None:
-    volume = {"name": "token", "csi": {"driver": DRIVER, "readOnly": True, "volumeAttributes": ATTRIBUTES}}
+    volume = {
+        "name": "token",
+        "csi": {"driver": HOSTED_TOKENS_DRIVER, "readOnly": True, "volumeAttributes": ATTRIBUTES},
+    }
     cluster.run(pod("capi", volume))
 
     token = (kubelet.tree("capi") / "mnt/token/token").read_text()

@@ -11,11 +11,10 @@ from typing import Any
 import httpx
 import pytest
 
-from localcloud.apiserver.apply import NotAppliedError
+from localcloud.apiserver.apply import NotAppliedError, apply_pods
 from localcloud.core.clouds import LocalEnvironment
 from localcloud.core.state_directory import StateDirectory
 from localcloud.kubernetes.kubeconfig import connection
-from localcloud.runtime.pods import apply
 from localcloud.testing.kubernetes import RunningApi, deployment, write_kubeconfig
 from tests.source import PACKAGES
 
@@ -47,27 +46,27 @@ def deployed(state: StateDirectory) -> list[str]:
 
 
 def test_what_a_group_asks_for_no_more_goes(state: StateDirectory) -> None:
-    apply(state, "local", group("one", "two"))
-    apply(state, "local", group("two"))
+    apply_pods(state, "local", group("one", "two"))
+    apply_pods(state, "local", group("two"))
     assert deployed(state) == ["two"]
 
-    apply(state, "local", [])
+    apply_pods(state, "local", [])
     assert deployed(state) == []
 
 
 def test_another_groups_pods_stay(state: StateDirectory) -> None:
-    apply(state, "other", group("one"))
-    apply(state, "local", group("two")[1:])
-    apply(state, "local", [])
+    apply_pods(state, "other", group("one"))
+    apply_pods(state, "local", group("two")[1:])
+    apply_pods(state, "local", [])
 
     assert deployed(state) == ["one"]
 
 
 def test_what_somebody_deleted_meanwhile_is_no_error(state: StateDirectory) -> None:
-    apply(state, "local", group("one"))
-    apply(state, "other", group("one"))
-    apply(state, "other", [])
-    apply(state, "local", [])
+    apply_pods(state, "local", group("one"))
+    apply_pods(state, "other", group("one"))
+    apply_pods(state, "other", [])
+    apply_pods(state, "local", [])
 
     assert deployed(state) == []
 
@@ -75,10 +74,10 @@ def test_what_somebody_deleted_meanwhile_is_no_error(state: StateDirectory) -> N
 def test_what_a_refused_call_had_applied_goes_with_the_next(state: StateDirectory, api: RunningApi) -> None:
     bad = {**group("two")[1], "spec": {}}
     with pytest.raises(NotAppliedError, match=r"^PATCH /apis/apps/v1/.*/deployments/two at .* 422"):
-        apply(state, "local", [*group("one"), bad])
+        apply_pods(state, "local", [*group("one"), bad])
     assert deployed(state) == ["one"]
 
-    apply(state, "local", [])
+    apply_pods(state, "local", [])
     assert deployed(state) == []
 
 

@@ -41,15 +41,12 @@ class _NotAuthenticatedError(Exception):
 
 
 class TokenReviews:
-    """Answers TokenReviews."""
-
     def __init__(self, cloud: LocalAzure) -> None:
         self._tokens = cloud.tokens
         # Graph's own application, with its own permission checks.
         self._graph = httpx.AsyncClient(transport=httpx.ASGITransport(graph(cloud)), base_url=_GRAPH)
 
     async def status(self, token: str) -> dict[str, Any]:
-        """The `status` of a TokenReview."""
         try:
             return {"authenticated": True, "user": await self._user(token)}
         except _NotAuthenticatedError as error:
@@ -108,14 +105,11 @@ _ACTIONS: Final = {
 
 
 class AccessReviews:
-    """Answers SubjectAccessReviews."""
-
     def __init__(self, cloud: LocalAzure) -> None:
         self._cloud = cloud
         self._resources = Resources(cloud.store)
 
     def status(self, spec: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The `status` of a SubjectAccessReview with this `spec`."""
         clusters = list(self._clusters())
         if not clusters:
             return _NOT_ASKED

@@ -39,12 +39,10 @@ class Accounts:
     resources: Resources
 
     def named(self, name: str) -> Document | None:
-        """The account of this name."""
         accounts = self.resources.below("/subscriptions", ACCOUNTS)
         return next((account for account in accounts if account["name"] == name.lower()), None)
 
     def container(self, account: Document, name: str) -> Document | None:
-        """A container of an account."""
         return self.resources.get(f"{account['id']}/blobServices/default/containers/{name}")
 
 
@@ -115,7 +113,6 @@ class Blobs:
         self._store = store
 
     def get(self, account: str, container: str, name: str) -> Blob | None:
-        """The blob, None if it does not exist."""
         document = self._store.get(_KIND, _key(account, container, name))
         return None if document is None else from_document(Blob, document)
 
@@ -145,11 +142,9 @@ class Blobs:
         return self._store.delete(_KIND, _key(account, container, name))
 
     def delete_container(self, account: str, container: str) -> None:
-        """Remove all blobs of a container."""
         self._delete_all(f"{account}/{container}/")
 
     def delete_account(self, account: str) -> None:
-        """Remove all blobs of an account."""
         self._delete_all(f"{account}/")
 
     def _delete_all(self, prefix: str) -> None:
@@ -220,7 +215,6 @@ invalid_range: Final = partial(
 
 
 def render(error: ServiceError) -> Response:
-    """The response to an error."""
     suffix = f"\nRequestId:{uuid.uuid4()}\nTime:{datetime.now(UTC).isoformat()}"
     text = f"<Code>{error.code}</Code><Message>{escape(error.message + suffix)}</Message>"
     return Response(

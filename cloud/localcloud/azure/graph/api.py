@@ -42,7 +42,6 @@ class DeletedItems:
         self._tenant_id = cloud.tenant_id
 
     def routes(self) -> Sequence[BaseRoute]:
-        """Its routes."""
         item = "/v1.0/directory/deletedItems/{id}"
         return [
             route("GET", "/v1.0/directory/deletedItems/microsoft.graph.{type}", self.list, LISTED),
@@ -208,11 +207,9 @@ class DirectoryObjects:
         self._tenant_id = cloud.tenant_id
 
     def routes(self) -> Sequence[BaseRoute]:
-        """Its routes."""
         return [route("POST", "/v1.0/directoryObjects/getByIds", self.by_ids, Understood.of(body="ids types"))]
 
     async def by_ids(self, request: Request) -> Response:
-        """The objects with these ids, of these types."""
         permissions.require_read(self._guard.authenticate(request))
         body = await json_object(request)
         wanted, kinds = (
@@ -241,7 +238,6 @@ class Users:
         self._guard = guard
 
     def routes(self) -> Sequence[BaseRoute]:
-        """Its routes."""
         return [
             route("GET", "/v1.0/me", self.me, Understood.of("$select")),
             # Every group of the local tenant is a security group.
@@ -254,7 +250,6 @@ class Users:
         ]
 
     async def me(self, request: Request) -> Response:
-        """The user who signed in."""
         caller = self._guard.authenticate(request)
         user = self._people.user(caller.object_id)
         if user is None:
@@ -263,7 +258,6 @@ class Users:
         return JSONResponse(odata.entity(request, "users", representation.user_json(user)))
 
     async def member_groups(self, request: Request) -> Response:
-        """The ids of a user's groups."""
         permissions.require_memberships(self._guard.authenticate(request))
         name = request.path_params["user"]
         user = self._people.user(name.lower()) or self._people.user_by_name(name)
@@ -278,7 +272,6 @@ def _kind(odata_type: str) -> str:
 
 
 def app(cloud: LocalAzure) -> Starlette:
-    """Graph's application."""
     guard = permissions.GraphGuard(cloud.tokens, GraphThrottle(cloud.faults.graph_requests))
     parts = (
         _Applications(cloud, guard),

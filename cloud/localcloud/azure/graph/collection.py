@@ -126,7 +126,6 @@ class Collection(ABC):
         return Response(status_code=204)
 
     def apply(self, caller: Caller, entry: Entry, body: dict[str, Any]) -> None:
-        """Apply a PATCH body to a member."""
         permissions.require_write(caller, entry)
         # The body may have the object's own id: some clients send back what they have read.
         if str(body.pop("id", None) or entry.object_id).lower() != entry.object_id:

@@ -132,7 +132,6 @@ def count(request: Request, items: Iterable[dict[str, Any]]) -> str:
 
 
 def strings(request: Request, values: Sequence[str]) -> dict[str, Any]:
-    """The answer with a list of strings."""
     return {"@odata.context": f"{_context(request)}#Collection(Edm.String)", "value": list(values)}
 
 

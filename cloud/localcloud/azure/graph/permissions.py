@@ -71,7 +71,6 @@ def units(request: Request) -> int:
 
 
 def is_write(request: Request) -> bool:
-    """Whether a request counts as a write."""
     return request.method not in ("GET", "HEAD") and _last(request) not in _READING_POSTS
 
 
@@ -161,5 +160,4 @@ def initial_owners(caller: Caller, requested: tuple[str, ...]) -> tuple[str, ...
 
 
 def denied(message: str = "Insufficient privileges to complete the operation.") -> ServiceError:
-    """Graph's 403."""
     return ServiceError(403, "Authorization_RequestDenied", message)

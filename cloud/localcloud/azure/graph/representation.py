@@ -292,7 +292,6 @@ def _key_json(key: KeyCredential, with_content: bool) -> dict[str, Any]:
 
 
 def user_json(user: User) -> dict[str, Any]:
-    """A user with the properties that clients show."""
     return {
         "@odata.type": USER,
         "id": user.object_id,
@@ -303,7 +302,6 @@ def user_json(user: User) -> dict[str, Any]:
 
 
 def not_found(wanted: str) -> ServiceError:
-    """404 for a missing object."""
     return ServiceError(
         404,
         "Request_ResourceNotFound",

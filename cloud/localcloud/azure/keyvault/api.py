@@ -83,14 +83,11 @@ _SEE: Final = "secrets/readMetadata/action"
 
 
 class SecretPlane:
-    """Secrets and deleted secrets."""
-
     def __init__(self, guard: VaultGuard) -> None:
         self._guard = guard
         self._secrets = Secrets(guard.store)
 
     def routes(self) -> Sequence[BaseRoute]:
-        """Its routes."""
         route, one, deleted = self._guard.route, "/secrets/{name}", "/deletedsecrets/{name}"
         version = one + "/{version:path}"
         return [
@@ -188,15 +185,12 @@ _OPERATIONS: Final = {
 
 
 class KeyPlane:
-    """Keys and their operations."""
-
     def __init__(self, guard: VaultGuard) -> None:
         self._guard = guard
         self._keys = Keys(guard.store)
         self._certificates = Certificates(guard.store)
 
     def routes(self) -> Sequence[BaseRoute]:
-        """Its routes."""
         route, one = self._guard.route, "/keys/{name}"
         return [
             route("GET", "/keys", self.list_keys, "keys/read", LISTED),
@@ -269,14 +263,11 @@ _READ: Final = "certificates/read"
 
 
 class CertificatePlane:
-    """Certificates and deleted certificates."""
-
     def __init__(self, guard: VaultGuard) -> None:
         self._guard = guard
         self._certificates = Certificates(guard.store)
 
     def routes(self) -> Sequence[BaseRoute]:
-        """Its routes."""
         route, one, deleted = self._guard.route, "/certificates/{name}", "/deletedcertificates/{name}"
         listed, imported = f"{LISTED} includepending", {**_MADE_CERTIFICATE, "value": None, "pwd": None}
         return [

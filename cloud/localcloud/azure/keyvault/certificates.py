@@ -240,13 +240,10 @@ class CertificateVersion:
 
     @property
     def certificate(self) -> x509.Certificate:
-        """The certificate itself."""
         return x509.load_der_x509_certificate(base64.b64decode(self.cer))
 
 
 class Certificates:
-    """The certificates of every vault."""
-
     def __init__(self, store: Store) -> None:
         self._store = store
         self._secrets = Secrets(store)

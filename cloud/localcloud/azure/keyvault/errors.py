@@ -34,7 +34,6 @@ class VaultError(ServiceError):
 
 
 def render(error: ServiceError) -> Response:
-    """The response to an error."""
     content: dict[str, object] = {"code": error.code, "message": error.message}
     if isinstance(error, VaultError) and error.inner is not None:
         content["innererror"] = {"code": error.inner}
@@ -47,7 +46,6 @@ def unauthorized(message: str, challenge: str) -> VaultError:
 
 
 def bad_parameter(message: str) -> VaultError:
-    """400 for a request that the vault cannot interpret."""
     return VaultError(400, "BadParameter", message)
 
 
@@ -67,12 +65,10 @@ def not_found(kind: str, name: str, version: str | None = None) -> VaultError:
 
 
 def issuer_not_found(name: str) -> VaultError:
-    """404 for an issuer that is not set up."""
     return VaultError(404, "CertificateIssuerNotFound", f"A Certificate Issuer with name {name} was not found.")
 
 
 def secret_disabled() -> VaultError:
-    """403 for reading a disabled version."""
     return VaultError(403, "Forbidden", "Operation get is not allowed on a disabled secret.", inner="SecretDisabled")
 
 
@@ -119,7 +115,6 @@ def read_only(vault: str) -> VaultError:
 
 
 def purge_protected(vault: str, location: str) -> VaultError:
-    """403: purge protection keeps deleted secrets until their time."""
     return VaultError(
         403,
         "Forbidden",

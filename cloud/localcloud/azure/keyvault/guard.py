@@ -84,7 +84,6 @@ class VaultCall:
 
     @property
     def name(self) -> str:
-        """The name of the item in the path."""
         return self.part("name")
 
     def part(self, name: str) -> str:

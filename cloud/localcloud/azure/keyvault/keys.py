@@ -51,7 +51,6 @@ class KeyVersion:
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> KeyVersion:
-        """A stored version."""
         return cls(**{**stored, "operations": tuple(stored.get("operations", OPERATIONS))})
 
     def require(self, operation: str) -> None:
@@ -68,8 +67,6 @@ class KeyVersion:
 
 
 class Keys:
-    """The keys of every vault."""
-
     def __init__(self, store: Store) -> None:
         self._store = store
 
@@ -171,7 +168,6 @@ class Keys:
         return base64url(private_key.public_key().encrypt(plaintext, scheme))
 
     def decrypt(self, key: KeyVersion, algorithm: object, value: object) -> str:
-        """The inverse of `encrypt`."""
         ciphertext, (scheme, _) = _from_base64url(value), _scheme(algorithm)
         try:
             return base64url(self._private_key(key).decrypt(ciphertext, scheme))

@@ -39,7 +39,6 @@ def secret_bundle(vault: KeyVault, secret: SecretVersion, value: str) -> dict[st
 
 
 def deleted_secret(vault: KeyVault, deleted: DeletedSecret, *, versioned: bool) -> dict[str, Any]:
-    """A soft-deleted secret and its dates."""
     return {
         **secret_item(vault, deleted.secret.current, versioned=versioned),
         **_deletion(vault, "secrets", deleted),
@@ -107,7 +106,6 @@ def certificate_bundle(vault: KeyVault, certificate: CertificateVersion) -> dict
 
 
 def certificate_policy(vault: KeyVault, certificate: CertificateVersion) -> dict[str, Any]:
-    """The policy of a certificate."""
     return {
         **certificate.policy,
         "id": f"{item_id(vault, 'certificates', certificate, versioned=False)}/policy",
@@ -130,7 +128,6 @@ def certificate_operation(vault: KeyVault, certificate: CertificateVersion, stat
 
 
 def deleted_certificate(vault: KeyVault, certificate: CertificateVersion, deleted: DeletedSecret) -> dict[str, Any]:
-    """A soft-deleted certificate and its dates."""
     return {**certificate_bundle(vault, certificate), **_deletion(vault, "certificates", deleted)}
 
 

@@ -38,17 +38,14 @@ class KeyVault:
 
     @property
     def name(self) -> str:
-        """Its name, as created."""
         return str(self.resource["name"])
 
     @property
     def id(self) -> str:
-        """Its ARM id."""
         return str(self.resource["id"])
 
     @property
     def location(self) -> str:
-        """Its Azure location."""
         return str(self.resource["location"])
 
     @property
@@ -86,13 +83,10 @@ class DeletedVault:
 
     @property
     def purge_at(self) -> datetime:
-        """When Azure purges it."""
         return self.deleted_at + self.vault.retention
 
 
 class Vaults:
-    """Every vault of the local cloud, by name."""
-
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
         self._store = resources.store
@@ -104,7 +98,6 @@ class Vaults:
         return KeyVault(resource) if resource else None
 
     def all(self) -> list[KeyVault]:
-        """Every live vault."""
         vaults = (self.named(name) for name, _ in self._store.items(_NAME_KIND))
         return [vault for vault in vaults if vault is not None]
 
@@ -114,7 +107,6 @@ class Vaults:
         return own[0] if len(own) == 1 else None
 
     def put(self, resource: Document) -> KeyVault:
-        """Write a vault's ARM document."""
         with self._store.transaction():
             self._store.put(_NAME_KIND, resource["name"].lower(), {"id": resource["id"]})
             return KeyVault(self._resources.put(resource))
@@ -138,12 +130,10 @@ class Vaults:
         return deleted
 
     def all_deleted(self) -> list[DeletedVault]:
-        """Every soft-deleted vault."""
         vaults = [self.deleted(name) for name, _ in self._store.items(_DELETED_KIND)]
         return [vault for vault in vaults if vault is not None]
 
     def recover(self, deleted: DeletedVault) -> KeyVault:
-        """Recover a soft-deleted vault with its content."""
         with self._store.transaction():
             self._store.delete(_DELETED_KIND, deleted.vault.name.lower())
             return self.put(deleted.vault.resource)
@@ -240,27 +230,21 @@ class DeletedSecret:
 
 
 class Secrets:
-    """The secrets of every vault."""
-
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def find(self, vault: KeyVault, name: str) -> KeyVaultSecret | None:
-        """The live secret of this name."""
         secret = self._load(vault, name)
         return secret if isinstance(secret, KeyVaultSecret) else None
 
     def find_deleted(self, vault: KeyVault, name: str) -> DeletedSecret | None:
-        """The soft-deleted secret of this name."""
         secret = self._load(vault, name)
         return secret if isinstance(secret, DeletedSecret) else None
 
     def all(self, vault: KeyVault) -> list[KeyVaultSecret]:
-        """Every live secret of the vault, by name."""
         return [entry for entry in self._everything(vault) if isinstance(entry, KeyVaultSecret)]
 
     def all_deleted(self, vault: KeyVault) -> list[DeletedSecret]:
-        """Every soft-deleted secret of the vault, by name."""
         return [entry for entry in self._everything(vault) if isinstance(entry, DeletedSecret)]
 
     def value(self, version: SecretVersion) -> str:

@@ -58,12 +58,10 @@ class People:
         return user
 
     def user(self, object_id: str) -> User | None:
-        """The user with this object id."""
         document = self._store.get(_USERS, object_id)
         return None if document is None else from_document(User, document)
 
     def user_by_name(self, user_principal_name: str) -> User | None:
-        """The user with this user principal name."""
         index = self._store.get(_USER_NAMES, user_principal_name.lower())
         return self.user(index["objectId"]) if index else None
 
@@ -156,7 +154,6 @@ class PasswordCredential:
         return cls(str(uuid.uuid4()), _digest(value), value[:3], display_name, clock.now(), end), value
 
     def is_of(self, value: str) -> bool:
-        """Whether `value` is this secret's value."""
         return hmac.compare_digest(self.digest, _digest(value))
 
 

@@ -44,7 +44,6 @@ class Audiences:
 
 
 def audiences(cloud: Cloud) -> Audiences:
-    """The audiences of a cloud's services."""
     return Audiences(
         arm=_with_and_without_slash(cloud.arm_scope.removesuffix("//.default"), cloud.arm_endpoint),
         vault=_with_and_without_slash(cloud.vault_scope.removesuffix("/.default")),

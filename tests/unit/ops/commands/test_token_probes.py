@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from identity.catalogue import CONTROL_PLANE
-from localcloud.testing.kubernetes import hosted_tokens
+from localcloud.testing.kubernetes import HOSTED_TOKENS_DRIVER
 from localcloud.testing.running import StateDirectory
 from ops.commands.token_probes import deployments
 from ops.stack import local_cloud
@@ -50,7 +50,7 @@ def deployed(described: Any, **changes: Any) -> dict[str, Any]:
 
 def test_each_service_account_has_a_probe_with_its_token() -> None:
     volumes = [pod["volumes"][0]["csi"] for pod in deployed(outputs(*FIELDS)).values()]
-    assert {volume["driver"] for volume in volumes} == {hosted_tokens.DRIVER}
+    assert {volume["driver"] for volume in volumes} == {HOSTED_TOKENS_DRIVER}
     assert sorted(volume["volumeAttributes"]["subject"] for volume in volumes) == sorted(SUBJECTS)
 
 
