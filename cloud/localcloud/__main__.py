@@ -40,11 +40,18 @@ SEED_VARIABLE = "LOCALCLOUD_SEED"
 _OWNER = "owner"
 
 
+# Their messages say what is wrong and what helps.
+_OF_THE_USER = (
+    *(StoreError, InvalidSeedError, SeedConflictError, NotSeededError),
+    *(NotStartedError, NotAppliedError, NotBuiltError, ClusterKindConflictError),
+)
+
+
 class _Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except StoreError as error:
+        except _OF_THE_USER as error:
             raise _failure(str(error)) from None
 
 
@@ -104,14 +111,7 @@ def start(
     wanted = _seed(seed_file)
     try:
         started = lifecycle.start(state, cluster, wanted)
-    except (
-        NotStartedError,
-        NotAppliedError,
-        NotBuiltError,
-        ClusterKindConflictError,
-        SeedConflictError,
-        OSError,
-    ) as error:
+    except OSError as error:
         raise _failure(str(error)) from None
     what = f"started {_listed(started)}" if started else "runs already"
     typer.echo(f"local cloud {what}: {state.environment_file}")
@@ -196,7 +196,7 @@ def _seed(file: Path | None) -> Seed | None:
 
     try:
         return seed_file.load(file)
-    except (InvalidSeedError, OSError) as error:
+    except OSError as error:
         raise _failure(str(error)) from None
 
 
@@ -205,7 +205,7 @@ def _create(state: StateDirectory, wanted: Seed | None) -> None:
 
     try:
         added = lifecycle.seed(state, wanted)
-    except (SeedConflictError, NotSeededError, OSError) as error:
+    except OSError as error:
         raise _failure(str(error)) from None
     if wanted is not None and wanted.faults is not None:
         write_private(state.held_faults_file, wanted.faults.to_json().encode())
@@ -323,8 +323,6 @@ def pods(context: typer.Context, group: Annotated[str, typer.Argument(help="Any 
     _environment(context)
     try:
         apply_pods(context.obj, group, json.load(sys.stdin))
-    except NotAppliedError as error:
-        raise _failure(str(error)) from None
     except (ValueError, KeyError, TypeError) as error:
         raise _failure(f"standard input is not a JSON list of Namespaces and Deployments: {error!r}") from None
 

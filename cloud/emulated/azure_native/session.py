@@ -43,13 +43,12 @@ _GONE: Final = frozenset(
 
 
 class ArmClient:
-    """ARM's operations on one resource."""
+    """ARM's operations on one resource, which raise RefusalError."""
 
     def __init__(self, rest: RestClient) -> None:
         self._rest = rest
 
     def get(self, resource_id: str, api_version: str) -> dict[str, Any]:
-        """The resource; raises RefusalError."""
         return _json(self._send("GET", resource_id, api_version), {200})
 
     def find(self, resource_id: str, api_version: str) -> dict[str, Any] | None:
@@ -73,11 +72,9 @@ class ArmClient:
             )
 
     def put(self, resource_id: str, api_version: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Create or update; raises RefusalError."""
         return _json(self._send("PUT", resource_id, api_version, body), {200, 201})
 
     def post(self, resource_id: str, verb: str, api_version: str, options: Mapping[str, str]) -> dict[str, Any]:
-        """An action on the resource; raises RefusalError."""
         return _json(self._send("POST", f"{resource_id}/{verb}", api_version, options=options), {200})
 
     def delete(self, resource_id: str, api_version: str) -> None:

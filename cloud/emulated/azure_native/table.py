@@ -154,7 +154,6 @@ class FunctionRow(_TypeRow):
 # group's changed location is an update, which ARM refuses. The SDK's documentation names the arrays that are resources
 # of their own.
 
-
 _NETWORK: Final = "2024-05-01"
 _PRIVATE_DNS: Final = "2024-06-01"
 _RESOURCES: Final = "2024-03-01"

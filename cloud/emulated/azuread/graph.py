@@ -30,7 +30,7 @@ RetryIf = Callable[[httpx.Response], bool]
 
 
 class GraphClient:
-    """Graph v1.0, signed in as the deployer."""
+    """Graph v1.0, signed in as the deployer; its methods raise RefusalError."""
 
     def __init__(self, rest: RestClient, sleep: Callable[[float], None] = pause) -> None:
         self._rest = rest
@@ -41,7 +41,6 @@ class GraphClient:
         return f"{self._rest.base_url}/v1.0/directoryObjects/{object_id}"
 
     def get(self, path: str) -> dict[str, Any]:
-        """One object; raises RefusalError."""
         body: dict[str, Any] = self._send("GET", path, {200}).json()
         return body
 
@@ -61,16 +60,14 @@ class GraphClient:
         return objects
 
     def post(self, path: str, body: dict[str, Any], retry_if: RetryIf = never) -> dict[str, Any]:
-        """Create; raises RefusalError."""
         document: dict[str, Any] = self._send("POST", path, {201}, body=body, also_retry=retry_if).json()
         return document
 
     def patch(self, path: str, body: dict[str, Any], retry_if: RetryIf = never) -> None:
-        """Change; raises RefusalError."""
         self._send("PATCH", path, {200, 202, 204}, body=body, also_retry=retry_if)
 
     def delete(self, path: str) -> None:
-        """Delete; raises RefusalError, also if the object is already gone."""
+        """Delete; an object that is already gone is a refusal."""
         self._send("DELETE", path, {204})
 
     def owner_ids(self, path: str) -> list[str]:
@@ -86,7 +83,6 @@ class GraphClient:
             self.remove_owner(path, owner)
 
     def remove_owner(self, path: str, owner: str) -> None:
-        """Remove one owner."""
         self.delete(f"{path}/owners/{owner}/$ref")
 
     def wait(self, what: str, is_so: Callable[[], bool]) -> None:

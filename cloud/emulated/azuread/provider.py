@@ -54,7 +54,6 @@ NAMED_IDS: Final = ("appRoleIds", "oauth2PermissionScopeIds")
 #
 # Source: `application_certificate_resource.go` in `internal/services/applications`, `internal/helpers/credentials`.
 
-
 _KIND: Final = "certificate"
 
 
@@ -194,7 +193,6 @@ def _seconds(date: str | None) -> str | None:
 
 
 # `azuread:index/servicePrincipal:ServicePrincipal` (`service_principal_resource.go` in `internal/services`).
-
 
 _PRINCIPAL_PREFIX: Final = "/servicePrincipals/"
 # Graph's messages while the application is not replicated yet.

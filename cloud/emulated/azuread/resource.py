@@ -144,8 +144,9 @@ class Schema:
 
     def sealed(self, state: Props) -> Props:
         """The state with its sensitive values marked secret."""
+        secrets = {name for name, argument in self.arguments.items() if argument.secret}
         return {
-            name: Secret(value) if self._is_secret(name) and not isinstance(value, Secret) else value
+            name: Secret(value) if name in secrets and not isinstance(value, Secret) else value
             for name, value in state.items()
         }
 
@@ -161,9 +162,6 @@ class Schema:
             for name, argument in self.arguments.items()
             if not _empty(state.get(name)) and unwrap(state[name]) != argument.default
         }
-
-    def _is_secret(self, name: str) -> bool:
-        return name in self.arguments and self.arguments[name].secret
 
 
 def _kind(old: Value, new: Value) -> Literal["add", "delete", "update"]:

@@ -37,7 +37,6 @@ from plugin import (
 # Source: the table `forceNew` of pulumi/pulumi-kubernetes `provider/pkg/provider/diff.go` (v4.32), without the API
 # versions that Kubernetes has removed. `[*]` is any index. A field includes everything below it.
 
-
 EVERY_KIND: Final = ("metadata.name", "metadata.namespace")
 
 _CONTAINER: Final = (
@@ -102,7 +101,6 @@ def replacing_fields(
 
 # Which changes there are, and which of them replace the object (pulumi-kubernetes `provider/pkg/provider/diff.go`).
 
-
 _INDEX: Final = re.compile(r"\[\d+\]")
 
 
@@ -142,7 +140,6 @@ def _lies_under(path: str, place: str) -> bool:
 
 
 # Waiting until a Deployment is ready, and until a deleted object is gone (pulumi-kubernetes `provider/pkg/await`).
-
 
 _TIMEOUT: Final = 600.0
 # A watch is reopened after this many seconds, in case its connection died.

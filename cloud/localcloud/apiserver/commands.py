@@ -23,7 +23,6 @@ from localcloud.core.store import Store
 
 # Where the control plane's commands are: where LOCALCLOUD_BINARIES says, or where set-up left a record.
 
-
 _VARIABLE: Final = "LOCALCLOUD_BINARIES"
 # Not resolved: a project directory may consist of links to another checkout.
 _RECORD: Final = Path(__file__).absolute().parents[3] / ".tools/cluster.json"
@@ -162,7 +161,6 @@ def _socket(state: StateDirectory) -> str:
 
 
 _KIND: Final = "apiserver"
-_AES_KEY_BYTES: Final = 32
 # Without a token: only health and version.
 _FOR_EVERYBODY: Final = ("/livez", "/readyz", "/healthz", "/version")
 
@@ -186,7 +184,10 @@ def write(state: StateDirectory, store: Store, authorities: Authorities) -> None
     for file, text in (
         (state.control_plane / "tokens.csv", _tokens(store)),
         (state.control_plane / "service-account.pem", store.kept(_KIND, "service-account-key", _service_account_key)),
-        (state.control_plane / "encryption.yaml", _encryption(store.kept(_KIND, "encryption-key", _encryption_key))),
+        (
+            state.control_plane / "encryption.yaml",
+            _encryption(store.kept(_KIND, "encryption-key", lambda: base64.b64encode(os.urandom(32)).decode())),
+        ),
         (state.control_plane / "authentication.yaml", yaml.safe_dump(_authentication(authorities, state))),
         (state.control_plane / "token-reviews.yaml", yaml.safe_dump(_webhook(authorities.token_reviews_url, state))),
         (state.control_plane / "access-reviews.yaml", yaml.safe_dump(_webhook(authorities.access_reviews_url, state))),
@@ -255,10 +256,6 @@ def _encryption(key: str) -> str:
             "resources": [{"resources": ["secrets"], "providers": providers}],
         }
     )
-
-
-def _encryption_key() -> str:
-    return base64.b64encode(os.urandom(_AES_KEY_BYTES)).decode()
 
 
 def _service_account_key() -> str:

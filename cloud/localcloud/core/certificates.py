@@ -11,6 +11,7 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     NoEncryption,
@@ -47,8 +48,9 @@ class KeyMaterial:
 
     def pem(self) -> bytes:
         """Key (PKCS#8) and chain as one PEM bundle, the form azure-identity takes."""
-        key = self.private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        return key + b"".join(certificate.public_bytes(Encoding.PEM) for certificate in self.chain)
+        return private_pem(self.private_key) + b"".join(
+            certificate.public_bytes(Encoding.PEM) for certificate in self.chain
+        )
 
 
 def issue(common_name: str, *, key_size: int = KEY_SIZES[0], not_before: datetime, lifetime: timedelta) -> KeyMaterial:
@@ -85,6 +87,11 @@ def parse(data: bytes, password: bytes | None = None) -> KeyMaterial:
 def thumbprint(certificate: x509.Certificate) -> str:
     """SHA-1 of the certificate in upper-case hexadecimal: a name Entra ID gives it, not a protection."""
     return certificate.fingerprint(hashes.SHA1()).hex().upper()  # noqa: S303
+
+
+def private_pem(key: PrivateKeyTypes) -> bytes:
+    """The key as PKCS#8 in PEM, without a password."""
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
 def as_pkcs12(material: KeyMaterial) -> bytes:

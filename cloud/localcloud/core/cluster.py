@@ -11,7 +11,6 @@ from localcloud.core.store import Store
 
 # Where the Kubernetes API of this machine answers, for the services that hand out kubeconfigs.
 
-
 _ENDPOINT_KIND: Final = "environment"
 _KEY: Final = "kubernetes-endpoint"
 

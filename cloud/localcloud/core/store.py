@@ -91,7 +91,6 @@ def in_words(file: Path) -> Iterator[None]:
 
 # Dataclasses as documents of the store: members in camel case, dates as text, bytes as base64.
 
-
 _Entry = TypeVar("_Entry")
 
 STORED: Final = ConfigDict(alias_generator=to_camel)

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from localcloud.core import clock
+from localcloud.core.certificates import private_pem
 from localcloud.core.clouds import certificate_names
 from localcloud.core.files import write_private, write_public
 
@@ -42,9 +43,7 @@ def ensure_certificate(ca_file: Path, server_file: Path) -> None:
         .sign(ca_key, hashes.SHA256())
     )
     key = ec.generate_private_key(ec.SECP256R1())
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
+    private = private_pem(key)
     for file, issued in ((expired_file(server_file), now - _LIFETIME - _EXPIRED_BEFORE), (server_file, now)):
         builder = _builder(_subject("localhost"), ca_name, key.public_key(), ca_key.public_key(), issued)
         write_private(file, private + _server(builder, ca_key).public_bytes(serialization.Encoding.PEM))

@@ -24,7 +24,6 @@ from localcloud.kubernetes.calls import ApiError, Object
 
 # A local copy of one collection, kept up to date by list and watch (client-go's reflector, without its queue).
 
-
 Key = tuple[str, str]
 """Namespace and name."""
 

@@ -133,7 +133,6 @@ def _port(container: dict[str, Any], port: int | str) -> int | None:
 
 # A container as a process group on this machine.
 
-
 _PR_SET_PDEATHSIG: Final = 1
 _libc: Final = ctypes.CDLL(None, use_errno=True)
 # How much of a container's last output a termination message holds (kubelet: 2048 bytes of the log's end).

@@ -217,7 +217,6 @@ def _was_kept_by(replica_set: Object, deployment: Key) -> bool:
 #
 # As the Deployment controller keeps them (kubernetes `pkg/controller/deployment/{sync,util/deployment_util}.go`).
 
-
 REVISION: Final = "deployment.kubernetes.io/revision"
 # Annotations of a Deployment that its ReplicaSets do not get (`annotationsToSkip`).
 _NOT_COPIED: Final = ("kubectl.kubernetes.io/last-applied-configuration", REVISION)

@@ -55,7 +55,6 @@ def allocate(uid: str, used: Collection[str]) -> str:
 
 # The pods of this machine: a worker for each Pod object that is assigned to it.
 
-
 _RETRY: Final = 1.0
 _SCHEDULER: Final = "default-scheduler"
 

@@ -35,8 +35,8 @@ class ServiceProxy:
         self._cluster = cluster
         at = urlsplit(api_server)
         self._api_server = str(at.hostname), int(at.port or 443)
-        self._services = Reflector(cluster.client, SERVICES, self._changed)
         self._queue: asyncio.Queue[Key] = asyncio.Queue()
+        self._services = Reflector(cluster.client, SERVICES, self._queue.put_nowait)
         self._listening: dict[Key, dict[Address, asyncio.Server]] = {}
 
     async def run(self) -> None:
@@ -49,9 +49,6 @@ class ServiceProxy:
             for servers in self._listening.values():
                 for server in servers.values():
                     server.close()
-
-    def _changed(self, key: Key) -> None:
-        self._queue.put_nowait(key)
 
     async def _reconcile(self) -> None:
         while True:

@@ -33,7 +33,6 @@ from localcloud.kubernetes.calls import ApiError, Object
 # `pkg/rotation/reconciler.go` (a changed file changes the Secret). A Secret belongs to the owners of its pods, and goes
 # with the last pod that mounts the class (docs `topics/sync-as-kubernetes-secret`).
 
-
 _MANAGED: Final = "secrets-store.csi.k8s.io/managed"
 _FAILED: Final = "FailedToCreateSecret"
 _TLS: Final = "kubernetes.io/tls"

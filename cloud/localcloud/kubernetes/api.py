@@ -39,7 +39,6 @@ from localcloud.kubernetes.selectors import field_selector, label_selector
 
 # The tables `kubectl get` prints: columns by kind, computed on the server as kube-apiserver does.
 
-
 _Cell = Callable[[dict[str, Any]], Any]
 
 

@@ -28,7 +28,6 @@ from localcloud.core.yaml_text import load_as_go
 # Source: client-go `plugin/pkg/client/auth/exec/exec.go`. As there, the request that was answered 401 fails, and what
 # the plugin wrote to standard error does not reach the caller.
 
-
 _SUPPORTED: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
 

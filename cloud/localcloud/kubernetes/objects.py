@@ -24,7 +24,6 @@ from localcloud.kubernetes.options import WriteOptions
 
 # Fields the API server fills in (kubernetes `pkg/apis/{core,apps}/v1/go`).
 
-
 _PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
 _FILE_MODE = 0o644
 
@@ -243,7 +242,8 @@ class Objects:
             metadata["name"] = f"{metadata['generateName']}{uuid.uuid4().hex[:5]}"
         name = metadata["name"]
         if namespace is not None:
-            self._require_namespace(namespace)
+            if self._store.get(_STORED, _key(NAMESPACE, None, namespace)) is None:
+                raise not_found(NAMESPACE, namespace)
             if metadata.setdefault("namespace", namespace) != namespace:
                 raise bad_request(
                     "the namespace of the provided object does not match the namespace sent on the request"
@@ -258,7 +258,8 @@ class Objects:
         document["metadata"] |= {"uid": str(uuid.uuid4()), "creationTimestamp": clock.rfc3339(clock.now())}
         if kind.has_generation or kind.custom:
             document["metadata"]["generation"] = 1
-        if kind.has_status and not _keeps_status_on_create(kind):
+        # A namespace's phase is a default; the others' status is written through the subresource only.
+        if kind.has_status and kind is not NAMESPACE:
             document.pop("status", None)
         _complete(kind, document, old=None)
         if not options.dry_run:
@@ -355,16 +356,14 @@ class Objects:
         for item in self.list(kind, namespace, lambda item: item["metadata"]["creationTimestamp"] < oldest):
             self.delete(kind, namespace, item["metadata"]["name"])
 
-    def _require_namespace(self, name: str) -> None:
-        if self._store.get(_STORED, _key(NAMESPACE, None, name)) is None:
-            raise not_found(NAMESPACE, name)
-
     def _write(self, kind: ResourceKind, document: Object, *, before: Object | None) -> None:
         with self._store.transaction():
             version = self._next_version(document)
             metadata = document["metadata"]
             self._store.put(
-                _STORED, _key(kind, metadata.get("namespace"), metadata["name"]), self._sealed(kind, document)
+                _STORED,
+                _key(kind, metadata.get("namespace"), metadata["name"]),
+                _with_secret_values(kind, document, self._store.seal),
             )
         self.broker.publish(WatchEvent(version, "ADDED" if before is None else "MODIFIED", kind, document, before))
 
@@ -373,9 +372,6 @@ class Objects:
         self._store.put(*_VERSION, {"version": version})
         document["metadata"]["resourceVersion"] = str(version)
         return version
-
-    def _sealed(self, kind: ResourceKind, document: Object) -> Object:
-        return _with_secret_values(kind, document, self._store.seal)
 
     def _unsealed(self, kind: ResourceKind, document: Object) -> Object:
         return _with_secret_values(kind, document, self._store.unseal)
@@ -418,11 +414,6 @@ def _complete(kind: ResourceKind, document: Object, *, old: Object | None) -> No
     fill_in(document)
     if causes := schemas.problems(kind, document, old):
         raise invalid(kind, document["metadata"]["name"], causes)
-
-
-def _keeps_status_on_create(kind: ResourceKind) -> bool:
-    # A namespace's phase is a default; the others' status is written through the subresource only.
-    return kind is NAMESPACE
 
 
 def _desired(document: Object) -> Object:

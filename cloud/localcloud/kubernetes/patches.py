@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Final, Literal, TypeAlias
 
 import jsonpatch
@@ -14,7 +13,6 @@ from localcloud.kubernetes.errors import bad_request, patch_refused
 #
 # Recorded are the fields that an object was created with, and those that each manager applies. A list is one field: it
 # is applied whole. Other requests change no owner, and there are no conflicts (COVERAGE.md).
-
 
 Fields: TypeAlias = dict[str, "Fields"]
 """The places of fields, as nested objects; one without members is a whole field."""
@@ -36,7 +34,7 @@ def fields_of(document: dict[str, Any]) -> Fields:
 def apply(live: dict[str, Any], document: dict[str, Any], manager: str) -> dict[str, Any]:
     """`document` merged into a copy of `live`, without what only this manager has applied and no longer applies."""
     entries = live.get("metadata", {}).get("managedFields", [])
-    before = _own(entries, manager)
+    before = next((e for e in entries if (e.get("manager"), e.get("operation")) == (manager, "Apply")), None)
     others = [_decoded(entry.get("fieldsV1", {})) for entry in entries if entry is not before]
     kept = [fields_of(document), *others]
     left = _without(live, _decoded(before.get("fieldsV1", {})) if before else {}, kept)
@@ -58,10 +56,6 @@ def managed_fields(document: dict[str, Any], manager: str, operation: Literal["A
         "fieldsType": "FieldsV1",
         "fieldsV1": _encoded(fields_of(document)),
     }
-
-
-def _own(entries: Iterable[dict[str, Any]], manager: str) -> dict[str, Any] | None:
-    return next((e for e in entries if (e.get("manager"), e.get("operation")) == (manager, "Apply")), None)
 
 
 def _fields(value: Any) -> Fields:

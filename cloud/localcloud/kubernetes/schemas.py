@@ -146,7 +146,8 @@ def problems(kind: ResourceKind, document: dict[str, Any], old: dict[str, Any] |
     if old is not None:
         for path in kind.immutable:
             if (now := field_at(document, path)) != field_at(old, path):
-                causes.append(Cause(path, f"Invalid value: {_quoted(now)}: field is immutable"))
+                shown = f'"{now}"' if isinstance(now, str) else now
+                causes.append(Cause(path, f"Invalid value: {shown}: field is immutable"))
     match kind.kind:
         case "Secret" | "ConfigMap":
             causes += _data_problems(kind, document, old)
@@ -156,7 +157,11 @@ def problems(kind: ResourceKind, document: dict[str, Any], old: dict[str, Any] |
         case "Pod":
             causes += _pod_problems(document["spec"], "spec")
         case "PodDisruptionBudget":
-            causes += _disruption_problems(document.get("spec", {}))
+            # `pkg/apis/policy/validation/validation.go`
+            spec = document.get("spec", {})
+            if "minAvailable" in spec and "maxUnavailable" in spec:
+                both = f"Invalid value: {spec}: minAvailable and maxUnavailable cannot be both set"
+                causes.append(Cause("spec", both))
     return causes
 
 
@@ -218,13 +223,6 @@ def _selector_problems(spec: dict[str, Any], kind: str) -> list[Cause]:
     return []
 
 
-def _disruption_problems(spec: dict[str, Any]) -> list[Cause]:
-    """`pkg/apis/policy/validation/validation.go`."""
-    if "minAvailable" in spec and "maxUnavailable" in spec:
-        return [Cause("spec", f"Invalid value: {spec}: minAvailable and maxUnavailable cannot be both set")]
-    return []
-
-
 def _pod_problems(spec: dict[str, Any], path: str) -> list[Cause]:
     volumes = {volume["name"] for volume in spec.get("volumes", [])}
     causes: list[Cause] = []
@@ -248,7 +246,3 @@ def _is_base64(value: str) -> bool:
     except (binascii.Error, ValueError):
         return False
     return True
-
-
-def _quoted(value: Any) -> str:
-    return f'"{value}"' if isinstance(value, str) else str(value)

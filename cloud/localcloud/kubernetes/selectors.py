@@ -31,7 +31,7 @@ def label_selector(text: str) -> Matches:
 def field_selector(kind: ResourceKind, text: str) -> Matches:
     """`metadata.name=x,type!=y` over the fields that the kind makes selectable; others are a 400 `StatusError`."""
     supported = ("metadata.name", *(("metadata.namespace",) if kind.namespaced else ()), *kind.selectable)
-    tests: list[Matches] = []
+    tests: list[tuple[str, str, bool]] = []
     for part in filter(None, (piece.strip() for piece in text.split(","))):
         match = _EQUALITY.match(part)
         if match is None:
@@ -40,8 +40,8 @@ def field_selector(kind: ResourceKind, text: str) -> Matches:
             raise bad_request(
                 f'field label "{match["key"]}" not supported for {kind.kind}: known are {", ".join(supported)}'
             )
-        tests.append(_field_test(match["key"], match["value"], equal=match["operator"] != "!="))
-    return lambda document: all(test(document) for test in tests)
+        tests.append((match["key"], match["value"], match["operator"] != "!="))
+    return lambda document: all(((field_at(document, path) or "") == wanted) is equal for path, wanted, equal in tests)
 
 
 def field_at(document: Mapping[str, Any], path: str) -> Any:
@@ -50,10 +50,6 @@ def field_at(document: Mapping[str, Any], path: str) -> Any:
     for step in path.split("."):
         value = value.get(step) if isinstance(value, Mapping) else None
     return value
-
-
-def _field_test(path: str, wanted: str, *, equal: bool) -> Matches:
-    return lambda document: ((field_at(document, path) or "") == wanted) is equal
 
 
 def _label_test(part: str) -> Matches:

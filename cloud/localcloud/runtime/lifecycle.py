@@ -197,12 +197,16 @@ def start(state: StateDirectory, wanted: ClusterKind | None = None, seed: Seed |
     with state.lock("lifecycle"):
         if _is_of_another_release(state):
             _stop(state)
+        daemon = _Program(DAEMON, _own(state, "run"), services)
+        kubelet = _Program(KUBELET, _own(state, "kubelet"), recorded(KUBELET))
         if _kind(state, wanted, seed) is ClusterKind.BUILT_IN:
-            return [*_start(state, [_daemon(state)]), *_start(state, [_kubelet(state)])]
+            return [*_start(state, [daemon]), *_start(state, [kubelet])]
         # kube-apiserver reads Entra ID's signing keys as it starts, then every ten seconds: the daemon starts first.
-        started = [*_start(state, [_daemon(state)]), *_start(state, _control_plane(state))]
+        started = [*_start(state, [daemon]), *_start(state, _control_plane(state))]
         _apply_objects(state)
-        return [*started, *_start(state, [_controllers(state), _kubelet(state)])]
+        command = kube_controller_manager(state, Binaries.find())
+        controllers = _Program(CONTROLLER_MANAGER, command, service_accounts, records_itself=False)
+        return [*started, *_start(state, [controllers, kubelet])]
 
 
 def seed(state: StateDirectory, wanted: Seed | None = None) -> int:
@@ -289,14 +293,6 @@ def _apply_objects(state: StateDirectory) -> None:
         administrator.wait_until_served(definitions())
 
 
-def _daemon(state: StateDirectory) -> _Program:
-    return _Program(DAEMON, _own(state, "run"), services)
-
-
-def _kubelet(state: StateDirectory) -> _Program:
-    return _Program(KUBELET, _own(state, "kubelet"), recorded(KUBELET))
-
-
 def _control_plane(state: StateDirectory) -> list[_Program]:
     # The daemon's imports take a second, which users of the built-in API need not wait for.
     from localcloud.runtime.environment import KUBERNETES, listen, prepare
@@ -318,11 +314,6 @@ def _control_plane(state: StateDirectory) -> list[_Program]:
             records_itself=False,
         ),
     ]
-
-
-def _controllers(state: StateDirectory) -> _Program:
-    command = kube_controller_manager(state, Binaries.find())
-    return _Program(CONTROLLER_MANAGER, command, service_accounts, records_itself=False)
 
 
 def _own(state: StateDirectory, command: str) -> list[str]:

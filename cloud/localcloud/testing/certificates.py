@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from localcloud.core import certificates, clock
 
@@ -35,7 +35,7 @@ def issue(
     certificate = made.certificate
     return IssuedCertificate(
         certificate_pem=certificate.public_bytes(Encoding.PEM).decode(),
-        private_key_pem=made.private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode(),
+        private_key_pem=certificates.private_pem(made.private_key).decode(),
         thumbprint=certificates.thumbprint(certificate),
         not_before=certificate.not_valid_before_utc,
         not_after=certificate.not_valid_after_utc,

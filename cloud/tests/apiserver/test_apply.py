@@ -21,7 +21,6 @@ from localcloud.testing.hosts import Serve
 
 # Where the local kube-apiserver's Services are.
 
-
 PORTS = st.integers(20000, 31999)
 
 

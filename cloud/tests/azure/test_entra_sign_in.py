@@ -32,7 +32,6 @@ from tests.token_client import ARM_SCOPE, TokenClient, certificate, registration
 
 # The directory's rules that no client sees at once: replication, retention, uniqueness.
 
-
 ARM = "https://management.azure.com"
 
 
@@ -75,7 +74,6 @@ def test_graph_permissions_are_in_graphs_tokens_only(azure: LocalAzure) -> None:
 
 
 # Device codes, refresh tokens and groups as the local Entra ID has them.
-
 
 _UNVERIFIED: Final[Any] = {"verify_signature": False}
 

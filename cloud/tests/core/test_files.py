@@ -80,7 +80,6 @@ def test_what_is_not_known_to_be_left_over_stays(tmpfs: Path, tmp_path: Path) ->
 
 # Records of processes: the recorded one is ended, another one with its id never.
 
-
 STUBBORN = "import signal, sys; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); signal.pause()"
 
 

@@ -69,7 +69,6 @@ def test_an_id_is_built_from_the_inputs() -> None:
 
 # Inputs are held to the argument types of the installed SDK.
 
-
 _GOOD: dict[str, Any] = {
     "resourceGroupName": "identity-local",
     "vaultName": "kv-idstack-local",

@@ -13,7 +13,6 @@ from plugin import Created, PluginError, Props
 
 # Inputs of the types that a hosted cluster's infrastructure is made of, as the program gives them.
 
-
 GROUP: Final = "azure-native:resources:ResourceGroup"
 NETWORK: Final = "azure-native:network:VirtualNetwork"
 SUBNET: Final = "azure-native:network:Subnet"

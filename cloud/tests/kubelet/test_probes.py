@@ -26,7 +26,6 @@ from tests.kubelet_world import ClusterApi, Kubelet, Object, pod
 
 # How a container's words are made to mean this machine's paths.
 
-
 TREE = Path("/tree")
 local = localiser(["/mnt/certs", "/etc/kubernetes/", "/mnt"], TREE)
 

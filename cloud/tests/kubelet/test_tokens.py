@@ -28,7 +28,6 @@ from tests.kubelet_world import ClusterApi, Kubelet, pod
 
 # Tokens of a hosted cluster's service accounts: signed with the cluster's own key, and again before they end.
 
-
 VAULT = "kv-hosted"
 SUBJECT = "system:serviceaccount:kube-system:capi-provider"
 ATTRIBUTES = {

@@ -19,7 +19,6 @@ from tests.kubelet_world import NAMESPACE, ClusterApi, Kubelet, Object, pod, sta
 
 # A volume's files change all at once, behind the `..data` link, and only when they have to.
 
-
 MODES = (0o400, 0o440, 0o600, 0o644, 0o755)
 
 # A first letter says which names are directories, so that no path is both.

@@ -20,7 +20,6 @@ from localcloud.testing.kubernetes import RunningApi, client_of, config_map, dep
 
 # What lies in the store, and what a second server over the same store serves.
 
-
 SECRETS = BY_PLURAL["", "v1", "secrets"]
 MARKER = "marker-2f7c90"
 
@@ -47,7 +46,6 @@ def test_a_restart_keeps_objects_and_versions(kubernetes_store: Store) -> None:
 
 
 # Server-side apply: what is applied no more goes, unless somebody else applies it.
-
 
 _MAPS = "/api/v1/namespaces/default/configmaps"
 _APPS = "/apis/apps/v1/namespaces/default/deployments"

@@ -38,7 +38,6 @@ def test_every_kind_has_a_schema() -> None:
 
 # The built-in API takes and refuses HostedClusters as kube-apiserver does, but for the rules in CEL.
 
-
 _KIND = next(kind for kind in KINDS if kind.kind == "HostedCluster")
 _WITHOUT_CEL = [bad for bad in INVALID_CHANGES if not bad.is_cel]
 

@@ -86,7 +86,6 @@ class TokenReviews:
 # RBAC on any of them there is no opinion. A request with a wildcard, for which AKS tries every operation, is denied.
 # Left out: impersonation.
 
-
 _ALLOWED: Final = {"allowed": True, "reason": "Access allowed by Azure RBAC"}
 _DENIED: Final = {
     "allowed": False,

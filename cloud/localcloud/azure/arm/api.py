@@ -42,7 +42,6 @@ from localcloud.core.clouds import CLOUDS, DEFAULT_CLOUD, Cloud
 # Source: the answer of management.azure.com with api-version 2022-09-01, of which this has the emulated services, and
 # the list of 2019-05-01, which the Azure CLI reads (azure-cli-core `cloud.py`).
 
-
 _METADATA_PATH: Final = "/metadata/endpoints"
 # Versions from here on answer one object, earlier ones a list of every cloud.
 _ONE_CLOUD: Final = "2022-09-01"

@@ -42,7 +42,6 @@ from localcloud.core.store import Document
 # `role-based-access-control/custom-roles.md`, `troubleshooting.md`). Its actions are not compared with those of the
 # resource providers.
 
-
 _SCOPE: Final = re.compile(r"/subscriptions/[^/]", re.IGNORECASE)
 _FILTERED: Final = {"rolename": "roleName", "type": "type"}
 _TYPE: Final = "Microsoft.Authorization/roleDefinitions"

@@ -36,7 +36,6 @@ from localcloud.core.yaml_text import dump
 # `ManagedClustersCreate_AzureKeyvaultSecretsProvider`; for the messages the trackers that COVERAGE.md names. What a PUT
 # leaves out stays as it is.
 
-
 ADD_ON: Final = "azureKeyvaultSecretsProvider"
 DEFAULT_VERSION: Final = "1.35"
 _PATCH: Final = "4"  # the newest patch of each minor version

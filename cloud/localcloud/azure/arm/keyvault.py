@@ -41,7 +41,6 @@ from localcloud.core.store import Document
 # Source: Microsoft.KeyVault REST reference 2023-07-01 (VaultProperties), azure-docs `soft-delete-overview`. Purge
 # protection is written as true or not at all: `false` is refused even for a new vault (Azure/ai-hub issue 241).
 
-
 _WRITABLE: Final = frozenset(
     {"tenantId", "sku", "accessPolicies", "enableRbacAuthorization", "createMode", "vaultUri", "provisioningState"}
     | {"enabledForDeployment", "enabledForDiskEncryption", "enabledForTemplateDeployment"}

@@ -32,7 +32,6 @@ from localcloud.core.store import Document
 #
 # For IMDS, a scale set here is this machine's node: the identities in its `identity` get tokens on this machine.
 
-
 _GROUPS: Final = "Microsoft.Resources/resourceGroups"
 _SCALE_SETS: Final = "Microsoft.Compute/virtualMachineScaleSets"
 

@@ -44,7 +44,6 @@ from localcloud.core.store import Document
 # peerings, DHCP options, delegations, service endpoints, IPv6, the evaluation of security rules. Everything is created
 # at once.
 
-
 _NETWORK_NAME: Final = re.compile(r"[a-zA-Z0-9][\w.-]{0,62}\w", re.ASCII)
 _ATTACHED: Final = {"networkSecurityGroup": SECURITY_GROUPS, "routeTable": ROUTE_TABLES, "natGateway": NAT_GATEWAYS}
 # Further members of an answer, which a client may send back.
@@ -239,7 +238,6 @@ def subnets_with(call: Call, group_id: str) -> list[str]:
 # A load balancer's parts are members of its body; each gets an id below the load balancer's. No traffic passes. Left
 # out: IPv6, zones, prefixes, cross-region balancers, the parts as resources of their own. Everything is created at
 # once.
-
 
 _FRONTENDS: Final = "frontendIPConfigurations"
 _PARTS: Final = (

@@ -32,7 +32,6 @@ from localcloud.core.store import Document
 # issue 3853) and "Resources - List" (location, resourceType, name, resourceGroup with `eq` or `ne`, `substringof` and
 # `startswith`, or a tag alone; azure-powershell issue 293).
 
-
 Wanted = Callable[[Document], bool]
 _MEMBERS: Final = frozenset({"resourcetype", "name", "location", "resourcegroup"})
 _TAG: Final = frozenset({"tagname", "tagvalue"})
@@ -116,7 +115,6 @@ def _member(resource: Document, name: str) -> str:
 # A deletion is a document with its completion time. Every request to ARM first completes what is due, so nothing has to
 # run in between. Sources: REST reference of resource groups (202 with Location), azure-docs
 # `resource-manager/management/delete-resource-group`.
-
 
 _DELETIONS: Final = "arm-deletion"
 # Types whose own deletion does more than a group's does here: soft delete, node resource groups.

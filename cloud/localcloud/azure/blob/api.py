@@ -15,7 +15,7 @@ import re
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from email.utils import format_datetime, parsedate_to_datetime
 from typing import Final, Self
 from urllib.parse import parse_qs, parse_qsl, unquote, urlsplit
@@ -74,7 +74,6 @@ class BlobRange:
 #
 # Source: REST reference of Blob Storage, Put Blob and Set Blob Tags (ten tags, lengths, characters).
 
-
 HEADER: Final = "x-ms-tags"
 _MAXIMUM: Final = 10
 _NAME: Final = re.compile(r"[A-Za-z0-9 +./:=_-]{1,128}")
@@ -97,7 +96,6 @@ def stated_tags(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 # List Blobs: what a container has by prefix, a page at a time, as XML. Source: REST reference, "List Blobs".
-
 
 _LARGEST_PAGE: Final = 5000
 
@@ -197,7 +195,6 @@ def _written(marker: str) -> str:
 # Source: REST reference of Azure Storage, "Authorize with Shared Key", as of version 2015-02-21 (an empty body has an
 # empty length); the order of the headers is that of Microsoft's clients, which pass over hyphens.
 
-
 _SCHEME: Final = "sharedkey"
 _FIRST_SIGNED_VERSION: Final = "2015-02-21"
 # How far the date of a request may be from the service's.
@@ -264,11 +261,7 @@ def _is_of_now(headers: Headers) -> bool:
         stated = parsedate_to_datetime(headers.get("x-ms-date") or headers.get("date", ""))
     except ValueError:
         return False
-    return abs(clock.now() - _aware(stated)) <= _TOLERANCE
-
-
-def _aware(instant: datetime) -> datetime:
-    return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+    return abs(clock.now() - (stated if stated.tzinfo else stated.replace(tzinfo=UTC))) <= _TOLERANCE
 
 
 _PATH: Final = "/{container}/{name:path}"

@@ -23,7 +23,6 @@ from localcloud.core.store import STORED, Document, Store, StoredBytes, from_doc
 
 # The storage accounts of the local cloud by name, their public parts, and their keys.
 
-
 ACCOUNTS: Final = "Microsoft.Storage/storageAccounts"
 BLOB_SERVICES: Final = f"{ACCOUNTS}/blobServices"
 CONTAINERS: Final = f"{BLOB_SERVICES}/containers"
@@ -67,17 +66,16 @@ class AccountKeys:
         with self.store.transaction():
             known = self.store.get(_KEYS_KIND, account)
             if known is None:
-                known = {name: self.store.seal(_new_key()) for name in _KEY_NAMES}
+                known = {
+                    name: self.store.seal(base64.b64encode(secrets.token_bytes(_KEY_BYTES)).decode())
+                    for name in _KEY_NAMES
+                }
                 self.store.put(_KEYS_KIND, account, known)
         return {name: self.store.unseal(known[name]) for name in _KEY_NAMES}
 
     def forget(self, account: str) -> None:
         """Remove the keys; another account of the name gets others."""
         self.store.delete(_KEYS_KIND, account)
-
-
-def _new_key() -> str:
-    return base64.b64encode(secrets.token_bytes(_KEY_BYTES)).decode()
 
 
 _KIND: Final = "blob"

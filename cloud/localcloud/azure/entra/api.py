@@ -40,7 +40,6 @@ from localcloud.core.clouds import CLOUDS, authorities, named
 # Members that say nothing about the request are those of MSAL for diagnostics, which some of its libraries send as
 # headers and others in the form.
 
-
 READS: Final = Understood.of("client-request-id", body=None)
 """What a token request has beside its form."""
 _OF_ALL: Final = frozenset({"grant_type", "client_id", "client_info", "claims"})
@@ -103,7 +102,6 @@ def _check_claims_parameter(text: str) -> None:
 # (SHA-1), `x5t#S256`, or `kid` with the value of `x5t`, `iss` = `sub` = client id. `aud` is the token endpoint, or the
 # issuer as earlier texts of that page have it, and never a list. A chain in `x5c` proves nothing here: trust by subject
 # name and issuer is for first-party applications.
-
 
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _ALGORITHMS = ("RS256", "PS256")

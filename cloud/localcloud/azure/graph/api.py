@@ -100,7 +100,6 @@ class DeletedItems:
 # federatedIdentityCredential"; messages in azure-workload-identity issue 434 (issuer and subject) and azure-dev issue
 # 1482 (name).
 
-
 _FEDERATED_MEMBERS: Final = dict.fromkeys(
     ("id", "name", "issuer", "subject", "audiences", "description", "claimsMatchingExpression")
 )

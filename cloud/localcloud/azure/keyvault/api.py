@@ -29,7 +29,6 @@ from localcloud.core.store import Document
 
 # Recovers soft-deleted vaults and secrets by ARM id, as `az keyvault [secret] recover` does on Azure.
 
-
 _SECRETS: Final = f"{VAULTS}/secrets"
 _ID: Final = re.compile(
     rf"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/{re.escape(VAULTS)}/([^/]+)(?:/secrets/([^/]+))?",
@@ -76,7 +75,6 @@ def _recover_secret(cloud: LocalAzure, name: str, secret: str, resource_id: str)
 
 
 # The data plane's operations on secrets.
-
 
 _WRITTEN: Members = dict.fromkeys(("contentType", "attributes", "tags"))
 _SEE: Final = "secrets/readMetadata/action"
@@ -168,7 +166,6 @@ def _secret_change(body: Document) -> SecretChange:
 
 # The data plane's operations on keys, those of certificates included.
 
-
 _MADE_KEY: Members = dict.fromkeys(
     ("kty", "key_size", "key_ops", "attributes", "tags", "release_policy", "crv", "public_exponent")
 )
@@ -256,7 +253,6 @@ class KeyPlane:
 
 
 # The data plane's operations on certificates.
-
 
 _MADE_CERTIFICATE: Members = {"policy": certificates.POLICY_MEMBERS, "attributes": None, "tags": None}
 _READ: Final = "certificates/read"

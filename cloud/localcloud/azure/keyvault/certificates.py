@@ -18,7 +18,7 @@ from typing import Any, Final
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, pkcs12
+from cryptography.hazmat.primitives.serialization import Encoding, PrivateFormat, pkcs12
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from localcloud.azure.keyvault import errors
@@ -32,6 +32,7 @@ from localcloud.core.certificates import (
     KeyMaterial,
     UnreadableKeyMaterialError,
     parse,
+    private_pem,
 )
 from localcloud.core.clock import now
 from localcloud.core.store import Store
@@ -41,7 +42,6 @@ from localcloud.core.store import Store
 # Rules: Key Vault REST 7.4 (`CertificatePolicy`, `X509CertificateProperties`), azure-docs `about-certificates`. Left
 # out: other issuers than `Self`, elliptic-curve and HSM keys, keys that cannot be exported or stay, renewal by the
 # vault: a policy's actions are kept and not taken.
-
 
 PKCS12: Final = "application/x-pkcs12"
 PEM: Final = "application/x-pem-file"
@@ -89,13 +89,14 @@ def issue(policy: Mapping[str, Any]) -> KeyMaterial:
     properties = member(policy, "x509_props")
     key = rsa.generate_private_key(public_exponent=65537, key_size=_key_size(policy))
     subject = _subject(properties)
+    is_authority = bool(member(properties, "basic_constraints").get("ca"))
     start = now().replace(microsecond=0)
     builder = (
         x509.CertificateBuilder(issuer_name=subject, subject_name=subject, public_key=key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(start)
         .not_valid_after(start + _MONTH * _months(properties))
-        .add_extension(x509.BasicConstraints(ca=_is_authority(properties), path_length=None), critical=True)
+        .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
         .add_extension(x509.ExtendedKeyUsage(_ekus(properties)), critical=False)
         .add_extension(_usage(properties), critical=True)
     )
@@ -181,10 +182,6 @@ def _months(properties: Mapping[str, Any]) -> int:
     if not isinstance(months, int) or not 1 <= months <= 1200:
         raise errors.bad_parameter("Property policy.x509_props.validity_months has invalid value: a number of months.")
     return months
-
-
-def _is_authority(properties: Mapping[str, Any]) -> bool:
-    return bool(member(properties, "basic_constraints").get("ca"))
 
 
 def _ekus(properties: Mapping[str, Any]) -> Sequence[x509.ObjectIdentifier]:
@@ -315,8 +312,7 @@ class Certificates:
             raise errors.not_found("key", name)
         text = self._secrets.value(kept)
         data = text.encode() if PEM_BEGINS in text.encode() else base64.b64decode(text)
-        pem = parse(data).private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        sealed = self._store.seal(pem.decode())
+        sealed = self._store.seal(private_pem(parse(data).private_key).decode())
         return KeyVersion(
             certificate.name,
             certificate.version,

@@ -20,7 +20,7 @@ from jwt.utils import base64url_encode, to_base64url_uint
 
 from localcloud.azure.keyvault import errors
 from localcloud.azure.keyvault.secrets import KEY_KIND, KeyVault, SecretChange
-from localcloud.core.certificates import KEY_SIZES
+from localcloud.core.certificates import KEY_SIZES, private_pem
 from localcloud.core.clock import now
 from localcloud.core.store import Store
 
@@ -93,14 +93,11 @@ class Keys:
             if existing.version == version:
                 return existing
         private_key = rsa.generate_private_key(public_exponent=65537, key_size=key_size)
-        pem = private_key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
         asked = change or SecretChange()
         added = KeyVersion(
             name,
             version or uuid.uuid4().hex,
-            self._store.seal(pem.decode()),
+            self._store.seal(private_pem(private_key).decode()),
             int(now().timestamp()),
             operations,
             asked.enabled is not False,

@@ -31,7 +31,6 @@ from localcloud.core.clouds import problems
 
 # Which requests a held fault is about: service, operation, caller and how often.
 
-
 STRICT: Final = ConfigDict(extra="forbid")
 
 OPERATIONS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -143,23 +142,17 @@ class Match:
         ):
             return False, receive
         body = b""
-        if self.body or (self.identity and _is_sign_in(service)):
+        if self.body or (self.identity and service == "entra"):
             body, receive = await _read(receive)
         text = body.decode(errors="replace")
-        return re.search(self.body, text) is not None and self._is_of_identity(scope, text), receive
+        is_of_identity = not self.identity or self.identity.lower() in _callers(scope, text)
+        return re.search(self.body, text) is not None and is_of_identity, receive
 
     @property
     def _operation(self) -> tuple[str, str]:
         """The method and its object; either may be empty."""
         first, _, rest = self.operation.partition(" ")
         return (first, rest) if first.isupper() else ("", self.operation)
-
-    def _is_of_identity(self, scope: Scope, body: str) -> bool:
-        return not self.identity or self.identity.lower() in _callers(scope, body)
-
-
-def _is_sign_in(service: str) -> bool:
-    return service == "entra"
 
 
 def _callers(scope: Scope, body: str) -> set[str]:

@@ -28,7 +28,6 @@ from localcloud.core.store import StoreError
 
 # The Azure cloud that a client asked: by its public names through the proxy, or else the local addresses.
 
-
 _ASKED: Final = "localcloud.cloud"
 
 

@@ -22,7 +22,6 @@ from localcloud.core.store import STORED, Store, StoredBytes, from_document, to_
 # Left out: passwords (the sign-in page of the local cloud, on loopback, asks for none), nested groups. Graph serves a
 # user's groups and nothing else about users.
 
-
 _USERS = "entra-user"
 _USER_NAMES = "entra-user-name"
 _GROUPS = "entra-group"

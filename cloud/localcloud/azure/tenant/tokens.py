@@ -15,15 +15,15 @@ from functools import cached_property
 from typing import Any, Final, cast
 
 import jwt
-from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 from jwt.utils import base64url_encode, to_base64url_uint
 
 from localcloud.azure.shared.faults import Faults
 from localcloud.azure.shared.held import FaultHolder
 from localcloud.azure.tenant.objects import People, ServicePrincipal, User
 from localcloud.core import clock
+from localcloud.core.certificates import private_pem
 from localcloud.core.clouds import AKS_CLIENT_APP_ID, AKS_SERVER_APP_ID, CLOUDS, DEFAULT_CLOUD, Cloud
 from localcloud.core.store import Store
 
@@ -304,15 +304,13 @@ class Tokens:
 
 def key_id(key: rsa.RSAPrivateKey) -> str:
     """The name of a signing key in tokens: a digest of its public half, in base64url."""
-    public = key.public_key().public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+    public = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return base64url_encode(hashlib.sha256(public).digest()).decode()
 
 
 def _new_key() -> str:
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    ).decode()
+    return private_pem(key).decode()
 
 
 def _pairwise(user: User, client_id: str) -> str:

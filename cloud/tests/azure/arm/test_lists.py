@@ -12,7 +12,6 @@ from localcloud.testing.azure import ask
 
 # ARM's entry: authentication, authorization, and the errors of requests that do not pass it.
 
-
 HOST = "https://management.azure.com"
 
 

@@ -17,7 +17,6 @@ from localcloud.testing.arm import GROUP, ONE, READER, SUBSCRIPTION, TWO, VAULT,
 
 # Custom roles: what they grant, where they may be assigned, and who may write them.
 
-
 ROLES = f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions"
 READ = {"actions": ["*/read"], "notActions": ["Microsoft.KeyVault/*"], "dataActions": []}
 

@@ -13,7 +13,6 @@ from localcloud.testing.arm import GROUP, SUBSCRIPTION, VAULT, ArmWorld, error, 
 
 # Secrets written through ARM: with control-plane rights alone, and without ever a value in an answer.
 
-
 SECRET = f"{VAULT}/secrets/cpo-hc1-json"
 
 

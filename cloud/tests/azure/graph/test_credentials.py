@@ -25,7 +25,6 @@ from tests.azure.graph.world import GRAPH, As, code, created, key, signed_in
 
 # One federated credential of an application: read, changed, made by an upsert; what Graph refuses of them.
 
-
 TRUST: dict[str, Any] = {
     **{"name": "ci", "issuer": "https://issuer.example", "subject": "s"},
     "audiences": ["api://AzureADTokenExchange"],

@@ -19,7 +19,6 @@ from tests.azure.graph.world import GRAPH, As, code, created, key, signed_in, va
 
 # Graph's query options: what they answer, and that none is ignored.
 
-
 EVENTUAL = {"ConsistencyLevel": "eventual"}
 
 
