@@ -48,7 +48,7 @@ _RUN: Final = {
     "idstack local exec --as hc1/disk -- az account show": "cloud/tests/clients/test_azure_cli.py",
     "idstack local shell": "tests/unit/ops/commands/test_local.py",
     "idstack local env --json": "cloud/tests/runtime/test_lifecycle.py",
-    "idstack local requests --last 100": "cloud/tests/runtime/test_requests.py",
+    "idstack local requests --last 100": "cloud/tests/runtime/test_commands.py",
     "idstack explain AADSTS700027": "tests/unit/ops/commands/test_explain.py",
     'idstack explain RESPONSE 403: 403 Forbidden ... "innererror": {"code": "SecretDisabled"}': (
         "tests/unit/ops/commands/test_explain.py"

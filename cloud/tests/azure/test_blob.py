@@ -1,15 +1,26 @@
-"""Blob Storage's data plane: who writes and reads a blob, and what goes with a container or an account."""
+"""Blob Storage's data plane: who writes, reads and lists blobs, what goes with a container, and an account's keys."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from xml.etree import ElementTree
 
+import httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.datastructures import Headers
 
-from localcloud.azure.blob.contents import Blobs
+from localcloud.azure.blob.api import Asked, list_page, string_to_sign
+from localcloud.azure.blob.contents import Blob, Blobs
+from localcloud.azure.tenant.objects import ServicePrincipal
+from localcloud.core import clock
 from localcloud.testing.arm import GROUP, storage_account_body
-from tests.coverage.blob_refusals import ACCOUNT, issuer, request
+from tests.coverage.blob_refusals import ACCOUNT, issuer, request, signed
 from tests.coverage.cloud import CoverageCloud
 
 PUT = {"x-ms-version": "2017-11-09", "x-ms-blob-type": "BlockBlob", "x-ms-blob-content-type": "application/json"}
@@ -124,3 +135,235 @@ def test_a_blob_has_the_hash_of_its_content(cloud: CoverageCloud) -> None:
 
     assert request(cloud, "PUT", caller=writer, headers=headers).status_code == 201
     assert request(cloud, "GET").headers["content-md5"] == stated
+
+
+VERSION = {"x-ms-version": "2024-11-04"}
+BLOCK = VERSION | {"x-ms-blob-type": "BlockBlob"}
+BLOB = Blob(b"xyz", "text/plain", None, datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+
+
+@pytest.fixture
+def writer(cloud: CoverageCloud) -> ServicePrincipal:
+    """Who has written three blobs."""
+    caller = issuer(cloud)
+    for name in ("a/1", "a/2", "b"):
+        request(cloud, "PUT", f"/hc1oidc/{name}", caller=caller, headers=BLOCK, content=name.encode())
+    return caller
+
+
+def parsed(body: bytes) -> ElementTree.Element:
+    """The local cloud's own answer."""
+    return ElementTree.fromstring(body)  # noqa: S314 - nobody else wrote it
+
+
+def names(body: bytes) -> list[str]:
+    """Blobs and common beginnings of a page, in its order."""
+    return [element.text or "" for element in parsed(body).findall("Blobs/*/Name")]
+
+
+def listed(cloud: CoverageCloud, caller: ServicePrincipal, query: str = "") -> httpx.Response:
+    return request(cloud, "GET", f"/hc1oidc?restype=container&comp=list{query}", caller=caller, headers=VERSION)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("", ["a/1", "a/2", "b"]),
+        ("&prefix=a", ["a/1", "a/2"]),
+        ("&delimiter=/", ["a/", "b"]),
+        ("&prefix=a/&delimiter=/", ["a/1", "a/2"]),
+        ("&prefix=c", []),
+    ],
+)
+def test_a_list_has_what_is_below_a_prefix(
+    cloud: CoverageCloud, writer: ServicePrincipal, query: str, expected: list[str]
+) -> None:
+    answer = listed(cloud, writer, query)
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/xml")
+    assert names(answer.content) == expected
+
+
+def test_an_entry_has_what_get_blob_says_of_it(cloud: CoverageCloud, writer: ServicePrincipal) -> None:
+    [entry] = parsed(listed(cloud, writer, "&prefix=b").content).findall("Blobs/Blob/Properties")
+    blob = request(cloud, "HEAD", "/hc1oidc/b", caller=writer, headers=VERSION)
+
+    found = {element.tag: element.text for element in entry}
+    assert found == {
+        "Creation-Time": blob.headers["x-ms-creation-time"],
+        "Last-Modified": blob.headers["last-modified"],
+        "Etag": blob.headers["etag"].strip('"'),
+        "Content-Length": blob.headers["content-length"],
+        "Content-Type": "application/octet-stream",
+        "BlobType": "BlockBlob",
+    }
+
+
+@pytest.mark.usefixtures("writer")
+def test_anybody_lists_a_container_whose_access_says_so(cloud: CoverageCloud) -> None:
+    answer = request(cloud, "GET", "/hc1oidc?restype=container&comp=list")
+    assert names(answer.content) == ["a/1", "a/2", "b"]
+
+
+@given(
+    blobs=st.sets(st.text("ab/", min_size=1, max_size=6), max_size=12),
+    prefix=st.text("ab/", max_size=2),
+    delimiter=st.sampled_from(["", "/"]),
+    most=st.integers(1, 4),
+)
+def test_pages_have_each_entry_once_and_in_order(blobs: set[str], prefix: str, delimiter: str, most: int) -> None:
+    below = [(name, BLOB) for name in sorted(blobs) if name.startswith(prefix)]
+    query: Mapping[str, str] = {"prefix": prefix, "delimiter": delimiter}
+    whole = names(list_page("c", "https://x", Asked.of(query), below))
+
+    found, marker = [], ""
+    while True:
+        body = list_page("c", "https://x", Asked.of({**query, "maxresults": str(most), "marker": marker}), below)
+        found += names(body)
+        assert len(names(body)) <= most
+        marker = parsed(body).findtext("NextMarker") or ""
+        if not marker:
+            break
+
+    assert found == whole
+    assert len(set(found)) == len(found)
+    beginnings = {entry for entry in found if delimiter and entry.endswith(delimiter)}
+    assert all(name in found or any(map(name.startswith, beginnings)) for name, _ in below)
+
+
+def test_a_copy_is_the_source_and_stays_when_that_goes(cloud: CoverageCloud, writer: ServicePrincipal) -> None:
+    source = {"x-ms-copy-source": "https://hc1oidc.blob.core.windows.net/hc1oidc/a%2F1"}
+    copied = request(cloud, "PUT", "/hc1oidc/c", caller=writer, headers=VERSION | source)
+    request(cloud, "DELETE", "/hc1oidc/a/1", caller=writer, headers=VERSION)
+
+    assert (copied.status_code, copied.headers["x-ms-copy-status"]) == (202, "success")
+    assert request(cloud, "GET", "/hc1oidc/c", caller=writer, headers=VERSION).content == b"a/1"
+
+
+PUT_BLOCK = {"x-ms-blob-type": "BlockBlob", "Content-Type": "application/octet-stream"}
+# What azblob makes of the name `.well-known/openid-configuration` below a client of the container.
+DISCOVERY = "/hc1oidc/.well-known%2Fopenid-configuration"
+
+
+def keys(cloud: CoverageCloud) -> list[str]:
+    """The account's keys."""
+    return [key["value"] for key in cloud.call("POST", f"{ACCOUNT}/listKeys").json()["keys"]]
+
+
+def test_an_account_has_two_keys_that_stay(cloud: CoverageCloud) -> None:
+    issuer(cloud)
+    account, listed = cloud.call("GET", ACCOUNT), cloud.call("POST", f"{ACCOUNT}/listKeys").json()["keys"]
+
+    made = account.json()["properties"]["keyCreationTime"]
+    assert [(item["keyName"], item["permissions"]) for item in listed] == [("key1", "FULL"), ("key2", "FULL")]
+    assert {item["keyName"]: item["creationTime"] for item in listed} == made
+    assert {len(base64.b64decode(item["value"])) for item in listed} == {64}
+    assert len(set(keys(cloud))) == 2
+    assert keys(cloud) == [item["value"] for item in listed]
+
+
+def test_the_keys_are_sealed_in_the_store_and_in_no_resource(cloud: CoverageCloud, tmp_path: Path) -> None:
+    issuer(cloud)
+    found = [key.encode() for key in keys(cloud)]
+
+    stored = b"".join(file.read_bytes() for file in tmp_path.rglob("state.sqlite*"))
+    assert not any(key in stored for key in found)
+    assert not any(key in cloud.call("GET", ACCOUNT).content for key in found)
+
+
+def test_a_reader_lists_no_keys(cloud: CoverageCloud) -> None:
+    issuer(cloud)
+    refused = cloud.call("POST", f"{ACCOUNT}/listKeys", caller=cloud.principal(("Reader", ACCOUNT)))
+    operator = cloud.principal(("Storage Account Key Operator Service Role", ACCOUNT))
+
+    assert refused.status_code == 403
+    assert "Microsoft.Storage/storageAccounts/listKeys/action" in refused.text
+    assert cloud.call("POST", f"{ACCOUNT}/listKeys", caller=operator).status_code == 200
+    assert cloud.call("POST", f"{ACCOUNT}/regenerateKey", {"keyName": "key1"}).status_code == 501
+    assert cloud.call("POST", f"{ACCOUNT}2/listKeys").status_code == 404
+
+
+def test_another_account_of_the_name_has_other_keys(cloud: CoverageCloud) -> None:
+    issuer(cloud)
+    before = keys(cloud)
+    cloud.call("DELETE", ACCOUNT)
+    issuer(cloud)
+
+    assert set(before) & set(keys(cloud)) == set()
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_either_key_writes_reads_and_deletes_without_a_role(cloud: CoverageCloud, number: int) -> None:
+    issuer(cloud, "None", allowSharedKeyAccess=True)
+    key = keys(cloud)[number]
+    written = signed(cloud, "PUT", DISCOVERY, key=key, headers=PUT_BLOCK, content=b"{}")
+    read = signed(cloud, "GET", "/hc1oidc/.well-known/openid-configuration", key=key)
+
+    assert (written.status_code, read.status_code, read.content) == (201, 200, b"{}")
+    assert signed(cloud, "DELETE", DISCOVERY, key=key).status_code == 202
+    assert signed(cloud, "GET", DISCOVERY, key=key).status_code == 404
+
+
+def test_an_empty_blob_is_signed_with_an_empty_length(cloud: CoverageCloud) -> None:
+    issuer(cloud, allowSharedKeyAccess=True)
+    assert signed(cloud, "PUT", headers=PUT_BLOCK, content=b"").status_code == 201
+
+
+def test_a_signature_is_of_one_request(cloud: CoverageCloud) -> None:
+    issuer(cloud, allowSharedKeyAccess=True)
+    written = signed(cloud, "PUT", headers=PUT_BLOCK, content=b"{}")
+    authorization = {name: written.request.headers[name] for name in ("authorization", "x-ms-date", "x-ms-version")}
+
+    assert written.status_code == 201
+    for method, path, content in (("PUT", "/hc1oidc/other", b"{}"), ("DELETE", "/hc1oidc/jwks", b"")):
+        refused = request(cloud, method, path, content=content, headers=authorization | PUT_BLOCK)
+        assert (refused.status_code, refused.headers["x-ms-error-code"]) == (403, "AuthenticationFailed")
+    longer = request(cloud, "PUT", content=b"[{}]", headers=authorization | PUT_BLOCK)
+    assert longer.status_code == 403
+    assert request(cloud, "GET").content == b"{}"
+
+
+@pytest.mark.parametrize("minutes", [-14, 14])
+def test_a_clock_may_be_off_by_some_minutes(cloud: CoverageCloud, minutes: int) -> None:
+    issuer(cloud, allowSharedKeyAccess=True)
+    at = clock.now() + timedelta(minutes=minutes)
+    assert signed(cloud, "PUT", headers=PUT_BLOCK, at=at).status_code == 201
+
+
+def test_the_tags_of_a_blob_are_counted(cloud: CoverageCloud) -> None:
+    issuer(cloud, allowSharedKeyAccess=True)
+    tags = {"x-ms-tags": "openshift.io_cloud-credential-operator_hc1oidc=owned&team=a%20b"}
+
+    assert signed(cloud, "PUT", headers=PUT_BLOCK | tags).status_code == 201
+    assert signed(cloud, "GET").headers["x-ms-tag-count"] == "2"
+    assert signed(cloud, "PUT", headers=PUT_BLOCK).status_code == 201
+    assert "x-ms-tag-count" not in signed(cloud, "GET").headers
+
+
+@pytest.mark.parametrize(
+    "tags",
+    ["a", "a=b&a=c", "=b", "a=%C3%A4", "&".join(f"{n}=" for n in range(11)), f"{'a' * 129}=", "a=" + "b" * 257],
+)
+def test_tags_outside_of_the_rules_are_refused(cloud: CoverageCloud, tags: str) -> None:
+    issuer(cloud, allowSharedKeyAccess=True)
+    refused = signed(cloud, "PUT", headers=PUT_BLOCK | {"x-ms-tags": tags})
+    assert (refused.status_code, refused.headers["x-ms-error-code"]) == (400, "InvalidHeaderValue")
+
+
+def test_the_string_to_sign_is_that_of_microsofts_example() -> None:
+    headers = Headers(
+        {"x-ms-version": "2015-02-21", "x-ms-date": "Fri, 26 Jun 2015 23:39:12 GMT", "Content-Length": "0"}
+    )
+    query = "restype=container&comp=metadata&timeout=20"
+
+    assert string_to_sign("GET", b"/mycontainer", query, headers, "myaccount") == (
+        "GET\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:Fri, 26 Jun 2015 23:39:12 GMT\nx-ms-version:2015-02-21\n"
+        "/myaccount/mycontainer\ncomp:metadata\nrestype:container\ntimeout:20"
+    )
+
+
+def test_headers_are_signed_in_an_order_that_passes_over_hyphens() -> None:
+    headers = Headers({"x-ms-meta-ab": "1", "x-ms-meta-a-c": " 2 ", "date": "now"})
+    signed_part = string_to_sign("PUT", b"/c/b", "", headers, "a").split("\n")
+
+    assert signed_part[6] == "now"
+    assert signed_part[12:] == ["x-ms-meta-ab:1", "x-ms-meta-a-c:2", "/a/c/b"]

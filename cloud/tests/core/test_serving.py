@@ -1,4 +1,4 @@
-"""A server of the local cloud answers without delay, keeps what is idle, and ends whatever its clients hold on to."""
+"""A server of the local cloud: it answers without delay, ends what its clients hold on to, and logs what they asked."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any
 from unittest.mock import MagicMock
 
 import httpx
@@ -19,8 +21,11 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
+from localcloud.core.request_log import RequestLog, read
 from localcloud.core.serving import ServiceServer
+from localcloud.testing.azure import ask
 from localcloud.testing.hosts import Certificates
 
 
@@ -145,3 +150,71 @@ def test_a_connection_is_dropped_beside_one_that_was_closed(server: ServiceServe
     for client in (("127.0.0.1", 1), ("127.0.0.1", 2)):
         server._drop(client)
     dropped.transport.abort.assert_called_once_with()
+
+
+async def created(_: Request) -> Response:
+    return Response("ok", 201)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "requests.jsonl"
+
+
+@pytest.fixture
+def app(file: Path) -> Iterator[ASGIApp]:
+    log = RequestLog(file)
+    yield log.around("keyvault", Starlette(routes=[Route("/secrets/{name}", created, methods=["PUT"])]))
+    log.close()
+
+
+def send(app: ASGIApp, method: str, path: str, **options: Any) -> None:
+    ask(app, "https://one.vault.azure.net", method, path, **options)
+
+
+def test_an_answered_request_is_a_line(app: ASGIApp, file: Path) -> None:
+    send(app, "PUT", "/secrets/a%20b", headers={"User-Agent": "azsdk-go-azidentity/v1 (go)"})
+
+    [logged] = read(file)
+
+    assert datetime.fromisoformat(logged.time).tzinfo is not None
+    assert (logged.service, logged.method, logged.host) == ("keyvault", "PUT", "one.vault.azure.net")
+    assert (logged.path, logged.status, logged.client) == ("/secrets/a b", 201, "azsdk-go-azidentity/v1 (go)")
+
+
+def test_a_refused_request_is_a_line(app: ASGIApp, file: Path) -> None:
+    send(app, "GET", "/nothing")
+
+    assert [request.status for request in read(file)] == [404]
+
+
+def test_query_headers_and_body_are_left_out(app: ASGIApp, file: Path) -> None:
+    send(app, "PUT", "/secrets/a?code=MARKER", headers={"Authorization": "Bearer MARKER"}, content="MARKER")
+
+    assert "MARKER" not in file.read_text()
+
+
+def test_the_log_is_bounded(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = RequestLog(file)
+    monkeypatch.setattr(log._handler, "maxBytes", 1_000)
+    bounded = log.around("arm", Starlette())
+    for number in range(50):
+        send(bounded, "GET", f"/{number}")
+    log.close()
+
+    kept = list(read(file))
+
+    assert kept[-1].path == "/49"
+    assert [request.path for request in kept] == [f"/{number}" for number in range(50 - len(kept), 50)]
+    assert sum(path.stat().st_size for path in file.parent.iterdir()) <= 2_000
+
+
+def test_no_file_is_no_request(file: Path) -> None:
+    assert list(read(file)) == []
+
+
+def test_a_line_that_is_being_written_is_left_out(app: ASGIApp, file: Path) -> None:
+    send(app, "GET", "/one")
+    file.write_text(file.read_text() + '{"time": "2026')
+
+    assert [request.path for request in read(file)] == ["/one"]

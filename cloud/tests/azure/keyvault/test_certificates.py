@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+from azure.keyvault.keys.crypto import CryptographyClient, EncryptionAlgorithm
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, NoEncryption, pkcs12
@@ -16,6 +17,7 @@ from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.core.certificates import KeyMaterial, parse
 from localcloud.testing.arm import VAULT, ArmWorld, error
 from localcloud.testing.certificates import IssuedCertificate, issue
+from tests.azure.keyvault.conftest import PrincipalCredential, VaultClients
 
 URI = "https://kv-idstack-local.vault.azure.net"
 POLICY: dict[str, Any] = {
@@ -123,3 +125,159 @@ def test_certificate_and_secret_are_deleted_recovered_and_purged_together(
 
 def _bare(key: KeyMaterial) -> bytes:
     return pkcs12.serialize_key_and_certificates(None, key.private_key, key.chain[0], None, NoEncryption())
+
+
+POLICY_WITH_NAMES: dict[str, Any] = {
+    "issuer": {"name": "Self"},
+    "key_props": {"kty": "RSA", "exportable": True},
+    "x509_props": {"subject": "CN=disk,O=idstack", "sans": {"dns_names": ["disk.example"], "upns": ["a@b"]}},
+}
+
+
+@pytest.fixture
+def administrator(world: ArmWorld) -> ServicePrincipal:
+    world.create_vault()
+    return world.principal(("Key Vault Administrator", VAULT))
+
+
+@pytest.fixture
+def ask(world: ArmWorld, administrator: ServicePrincipal) -> Any:
+    def asked(method: str, path: str, body: object = None) -> Any:
+        return world.vault(method, path, body, caller=administrator)
+
+    made = asked("POST", "/certificates/one/create", {"policy": POLICY_WITH_NAMES, "tags": {"a": "b"}})
+    assert made.status_code == 202, made.text
+    return asked
+
+
+def test_the_certificate_is_as_its_policy_asks(ask: Any) -> None:
+    found = ask("GET", "/certificates/one").json()
+    certificate = x509.load_der_x509_certificate(base64.b64decode(found["cer"]))
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+
+    assert found["subject"] == "CN=disk,O=idstack"
+    assert found["tags"] == {"a": "b"}
+    assert names.get_values_for_type(x509.DNSName) == ["disk.example"]
+    assert certificate.extensions.get_extension_for_class(x509.KeyUsage).value.key_encipherment
+
+
+def test_versions_and_policy_are_read(ask: Any) -> None:
+    ask("POST", "/certificates/one/create", {"policy": POLICY_WITH_NAMES})
+    versions = ask("GET", "/certificates/one/versions").json()["value"]
+    policy = ask("GET", "/certificates/one/policy").json()
+
+    assert len({version["id"] for version in versions}) == 2
+    assert policy["key_props"] == {"exportable": True, "kty": "RSA", "key_size": 2048, "reuse_key": False}
+    assert (policy["issuer"]["name"], policy["secret_props"]["contentType"]) == ("Self", "application/x-pkcs12")
+    assert policy["lifetime_actions"]
+    assert error(ask("GET", "/certificates/two/policy"))[1] == "CertificateNotFound"
+
+
+def test_there_are_no_contacts_and_no_issuers(ask: Any) -> None:
+    assert ask("GET", "/certificates/contacts").json()["contacts"] == []
+    assert ask("GET", "/certificates/issuers").json()["value"] == []
+
+
+def test_secret_and_key_say_that_they_are_a_certificates(ask: Any) -> None:
+    ask("PUT", "/secrets/plain", {"value": "v"})
+    listed = {entry["id"].rpartition("/")[2]: entry for entry in ask("GET", "/secrets").json()["value"]}
+    secret, key = ask("GET", "/secrets/one").json(), ask("GET", "/keys/one").json()
+    [of_keys] = ask("GET", "/keys").json()["value"]
+
+    assert (listed["one"].get("managed"), listed["plain"].get("managed")) == (True, None)
+    assert (secret["managed"], secret["kid"]) == (True, key["key"]["kid"])
+    assert (key["managed"], of_keys["managed"]) == (True, True)
+    assert ask("GET", "/keys/one/versions").json()["value"][0]["kid"] == secret["kid"]
+
+
+def test_the_key_decrypts_what_the_certificate_encrypts(
+    world: ArmWorld, ask: Any, clients: VaultClients, administrator: ServicePrincipal
+) -> None:
+    key = clients.keys(administrator).get_key("one")
+    with CryptographyClient(
+        key,
+        PrincipalCredential(world, administrator),
+        verify_challenge_resource=False,
+        connection_verify=str(clients.ca_file),
+    ) as cryptography:
+        encrypted = cryptography.encrypt(EncryptionAlgorithm.rsa1_5, b"text")
+    value = base64.urlsafe_b64encode(encrypted.ciphertext).rstrip(b"=").decode()
+
+    answer = ask("POST", "/keys/one/decrypt", {"alg": "RSA1_5", "value": value}).json()
+
+    assert base64.urlsafe_b64decode(f"{answer['value']}==") == b"text"
+
+
+def test_the_secret_is_written_and_deleted_with_the_certificate_alone(world: ArmWorld, ask: Any) -> None:
+    by_arm = world.call("PUT", f"{VAULT}/secrets/one", {"properties": {"value": "v"}})
+
+    assert error(ask("PUT", "/secrets/one", {"value": "v"}))[:2] == (403, "Forbidden")
+    assert error(ask("DELETE", "/secrets/one"))[:2] == (403, "Forbidden")
+    assert error(by_arm)[:2] == (403, "Forbidden")
+    ask("DELETE", "/certificates/one")
+    assert ask("GET", "/deletedsecrets").json()["value"] == []
+    assert [certificate["subject"] for certificate in ask("GET", "/deletedcertificates").json()["value"]] == [
+        "CN=disk,O=idstack"
+    ]
+    assert error(ask("POST", "/deletedsecrets/one/recover"))[1] == "SecretNotFound"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"issuer": {"name": "DigiCert"}},
+        {"key_props": {"exportable": False}},
+        {"key_props": {"kty": "RSA-HSM"}},
+        {"key_props": {"kty": "EC"}},
+        {"key_props": {"crv": "P-256", "kty": "EC"}},
+    ],
+    ids=["issuer", "not exportable", "HSM", "EC", "curve"],
+)
+def test_a_policy_that_is_not_emulated_is_named(ask: Any, changed: dict[str, Any]) -> None:
+    refused = ask("POST", "/certificates/two/create", {"policy": {**POLICY_WITH_NAMES, **changed}})
+
+    assert error(refused)[:2] == (501, "NotEmulated")
+
+
+def test_the_first_version_may_ask_for_its_key_to_be_used_again(ask: Any) -> None:
+    """The default policy of the Azure CLI asks for it."""
+    policy = {**POLICY_WITH_NAMES, "key_props": {"exportable": True, "kty": "RSA", "key_size": 2048, "reuse_key": True}}
+    first = ask("POST", "/certificates/three/create", {"policy": policy})
+    second = ask("POST", "/certificates/three/create", {"policy": policy})
+
+    assert first.is_success, first.text
+    assert ask("GET", "/certificates/three/policy").json()["key_props"]["reuse_key"] is True
+    assert error(second)[:2] == (501, "NotEmulated")
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"key_props": {"key_size": 1024}}, "policy.key_props"),
+        ({"x509_props": {"colour": "red"}}, "policy.x509_props.colour"),
+        *(
+            ({"x509_props": {"subject": "CN=disk", "sans": sans}}, "policy.x509_props.sans")
+            for sans in ({"dns_names": 7}, {"dns_names": ["ä"]}, {"emails": "ä"}, {"upns": ["a" * 300]})
+        ),
+    ],
+)
+def test_a_policy_that_no_certificate_can_have_is_refused(ask: Any, changed: dict[str, Any], named: str) -> None:
+    refused = ask("POST", "/certificates/two/create", {"policy": {**POLICY_WITH_NAMES, **changed}})
+
+    assert error(refused)[:2] == (400, "BadParameter")
+    assert named in refused.text
+
+
+def test_a_key_keeps_what_it_was_made_with(ask: Any) -> None:
+    body = {
+        "kty": "RSA",
+        "key_ops": ["encrypt"],
+        "tags": {"a": "b"},
+        "attributes": {"enabled": True, "exp": 4102444800},
+    }
+    made = ask("POST", "/keys/etcd/create", body).json()
+
+    assert (made["key"]["key_ops"], made["tags"], made["attributes"]["exp"]) == (["encrypt"], {"a": "b"}, 4102444800)
+    policy = ask("GET", "/keys/etcd/rotationpolicy").json()
+    assert policy["lifetimeActions"] == [{"trigger": {"timeBeforeExpiry": "P30D"}, "action": {"type": "Notify"}}]
+    assert error(ask("GET", "/keys/absent/rotationpolicy"))[1] == "KeyNotFound"

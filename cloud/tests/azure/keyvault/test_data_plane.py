@@ -1,4 +1,4 @@
-"""The data plane as bytes on the wire: vault by Host, challenge, error shapes, key operations."""
+"""The data plane as bytes on the wire: vault by Host, challenge, error shapes, key operations; and `localcloud recover`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from datetime import timedelta
 import httpx
 import pytest
 
+from localcloud.azure.keyvault.api import NotDeletedError, recover
 from localcloud.azure.keyvault.keys import Keys
 from localcloud.azure.keyvault.secrets import Vaults
 from localcloud.azure.resource_store import Resources
@@ -294,3 +295,43 @@ def test_private_keys_and_values_are_sealed_in_the_store(vault: ArmWorld) -> Non
     everything = str([document for kind in kinds for document in vault.store.items(kind)])
     assert "marker-value" not in everything
     assert "PRIVATE KEY" not in everything
+
+
+SECRET = f"{VAULT}/secrets/one"
+
+
+@pytest.fixture
+def with_secret(world: ArmWorld) -> ArmWorld:
+    """A world with the stack's vault and one secret in it."""
+    world.create_vault()
+    world.vault("PUT", "/secrets/one", {"value": "v"})
+    return world
+
+
+def test_a_deleted_secret_comes_back_with_its_value(with_secret: ArmWorld) -> None:
+    with_secret.vault("DELETE", "/secrets/one")
+
+    recover(with_secret.cloud, SECRET.upper())
+
+    assert with_secret.vault("GET", "/secrets/one").json()["value"] == "v"
+
+
+def test_a_deleted_vault_comes_back_with_its_secrets(with_secret: ArmWorld) -> None:
+    with_secret.call("DELETE", VAULT)
+    assert with_secret.call("GET", VAULT).status_code == 404
+
+    recover(with_secret.cloud, VAULT.lower())
+
+    assert with_secret.vault("GET", "/secrets/one").json()["value"] == "v"
+
+
+@pytest.mark.parametrize("resource_id", [SECRET, VAULT, f"{VAULT}-2", f"{VAULT}-2/secrets/one"])
+def test_what_is_not_deleted_cannot_be_recovered(with_secret: ArmWorld, resource_id: str) -> None:
+    with pytest.raises(NotDeletedError, match=resource_id.partition("/secrets/")[0].rpartition("/")[2]):
+        recover(with_secret.cloud, resource_id)
+
+
+@pytest.mark.parametrize("resource_id", ["kv-idstack-local", VAULT.replace("vaults", "keys")])
+def test_other_ids_are_refused(with_secret: ArmWorld, resource_id: str) -> None:
+    with pytest.raises(ValueError, match=r"is neither|is not a resource id"):
+        recover(with_secret.cloud, resource_id)

@@ -1,8 +1,9 @@
-"""`localcloud pods`: the pods of a group come, change and go with what the group asks for."""
+"""The commands on a local cloud that runs: `contents`, `start`, `requests` and `pods`."""
 
 from __future__ import annotations
 
 import json
+import ssl
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,67 @@ from localcloud.core.state_directory import StateDirectory
 from localcloud.kubernetes.kubeconfig import connection
 from localcloud.testing.kubernetes import RunningApi, deployment, write_kubeconfig
 from tests.source import PACKAGES
+
+
+def test_each_document_is_a_line_with_kind_and_key(local_cloud: LocalEnvironment) -> None:
+    command = [sys.executable, "-m", "localcloud", "--state-dir", local_cloud.state_dir, "contents"]
+    done = subprocess.run(command, cwd=PACKAGES, capture_output=True, text=True, check=True)
+    found = [tuple(json.loads(line)) for line in done.stdout.splitlines()]
+
+    assert ("deployer", "deployer") in found
+    assert any(kind == "arm" and key.startswith("/subscriptions/") for kind, key in found)
+    assert found == sorted(set(found))
+
+
+def test_a_start_of_a_cloud_that_runs_imports_none_of_its_services(local_cloud: LocalEnvironment) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "localcloud", "--state-dir", local_cloud.state_dir, "start"]
+    done = subprocess.run(command, cwd=PACKAGES, capture_output=True, text=True, check=True)
+
+    assert "runs already" in done.stdout
+    assert "seeded already" in done.stdout
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "localcloud.runtime.lifecycle" in imported
+    assert {name for name in imported if name.startswith(("localcloud.azure", "starlette", "uvicorn", "jwt"))} == set()
+
+
+def test_a_seed_is_asked_for_by_post_alone(local_cloud: LocalEnvironment) -> None:
+    with httpx.Client(base_url=local_cloud.control_endpoint, trust_env=False) as client:
+        assert client.get("/seed").status_code == httpx.codes.METHOD_NOT_ALLOWED
+        assert client.post("/seed").json() == {"added": 0}
+
+
+@pytest.fixture(scope="module")
+def asked(local_cloud: LocalEnvironment) -> LocalEnvironment:
+    """A local cloud that one client asked two things, and another one a third."""
+    context = ssl.create_default_context(cafile=local_cloud.ca_file)
+    for client, service, path in (("one/1.0", "arm", "/tenants"), ("one/1.0", "entra", "/a"), ("two", "arm", "/b")):
+        base = {"arm": local_cloud.arm_endpoint, "entra": local_cloud.authority_host.rstrip("/")}[service]
+        httpx.get(f"{base}{path}", headers={"User-Agent": f"{client} (Linux)"}, verify=context)
+    return local_cloud
+
+
+def printed(asked: LocalEnvironment, *options: str) -> list[str]:
+    line = [sys.executable, "-m", "localcloud", "--state-dir", asked.state_dir, "requests", *options]
+    done = subprocess.run(line, cwd=PACKAGES, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def test_a_request_is_a_line_with_the_clients_product(asked: LocalEnvironment) -> None:
+    [line] = printed(asked, "--client", "TWO")
+
+    assert line.split()[1:] == ["arm", "400", "GET", "/b", "two"]
+
+
+def test_requests_of_one_service_are_printed(asked: LocalEnvironment) -> None:
+    of_one = printed(asked, "--client", "one/1.0", "--service", "entra", "--json")
+
+    assert [json.loads(line)["path"] for line in of_one] == ["/a"]
+
+
+def test_the_newest_are_printed(asked: LocalEnvironment) -> None:
+    newest = printed(asked, "--client", "(linux)", "--last", "2", "--json")
+
+    assert [json.loads(line)["path"] for line in newest] == ["/a", "/b"]
 
 
 def group(*names: str) -> list[dict[str, Any]]:
