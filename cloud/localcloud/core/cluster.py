@@ -67,11 +67,7 @@ USERS: Final = (DEPLOYER, KUBELET, ADMINISTRATOR, CONTROLLER_MANAGER)
 
 
 def choose(store: Store, wanted: ClusterKind | None = None) -> ClusterKind:
-    """The kind of this local cloud, chosen on the first call (the built-in API if nothing is wanted).
-
-    Raises:
-        ClusterKindConflictError: another kind is wanted than the one chosen before.
-    """
+    """The kind, chosen on the first call, the built-in API by default; raises ClusterKindConflictError for another."""
     with store.transaction():
         known = store.get(_KIND, _CHOICE)
         if known is None:

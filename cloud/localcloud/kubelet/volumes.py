@@ -231,8 +231,7 @@ class Volumes:
     async def set_up(self) -> list[str]:
         """Update every volume; returns the names of those that changed.
 
-        Raises:
-            MountError: a volume cannot be set up now; volumes that were set up before keep their content.
+        Raises MountError for one that cannot be set up now; those that were set up before keep their content.
         """
         self._tree.mkdir(mode=0o700, parents=True, exist_ok=True)
         changed: list[str] = []

@@ -160,11 +160,8 @@ def servers(kubeconfig: str) -> frozenset[str]:
 def connection(kubeconfig: str, context: str | None = None) -> Connection:
     """The connection of `context`, or of the current one.
 
-    Args:
-        kubeconfig: the content (YAML or JSON) of a kubeconfig, or the path of one.
-
-    Raises:
-        InvalidKubeconfigError: it is not a kubeconfig, or lacks the context, its cluster or a usable user.
+    `kubeconfig` is the content of a kubeconfig, YAML or JSON, or the path of one. Raises InvalidKubeconfigError, also
+    for one that lacks the context, its cluster or a usable user.
     """
     document = _parsed(text_of(kubeconfig))
     name = context or document.get("current-context")

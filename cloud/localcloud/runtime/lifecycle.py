@@ -186,12 +186,8 @@ def start(state: StateDirectory, wanted: ClusterKind | None = None, seed: Seed |
     Processes that another release started are ended first: they lack what this one's clients need. Pods run in the
     current directory, which is what their images would hold.
 
-    Raises:
-        NotStartedError, environment.PortTakenError, PermissionError: as their messages state.
-        seed_errors.SeedConflictError: `seed` has another tenant than this local cloud.
-        cluster.ClusterKindConflictError: this local cloud was created with the other kind of Kubernetes API.
-        store_errors.StoreError: the store is damaged, or its disk does not take a write.
-        binaries.NotBuiltError: kube-apiserver is wanted and is not on this machine.
+    Raises NotStartedError, PortTakenError, PermissionError, SeedConflictError, ClusterKindConflictError, StoreError,
+    and NotBuiltError if kube-apiserver is wanted and is not on this machine.
     """
     state.create()
     with state.lock("lifecycle"):
@@ -212,10 +208,7 @@ def start(state: StateDirectory, wanted: ClusterKind | None = None, seed: Seed |
 def seed(state: StateDirectory, wanted: Seed | None = None) -> int:
     """Create what `wanted`, or else the seed before, has and is missing; returns the number of new resources.
 
-    Raises:
-        seed_errors.SeedConflictError: `wanted` has another tenant than this local cloud.
-        seed_errors.NotSeededError: the daemon could not do it.
-        store_errors.StoreError: without a daemon, the same.
+    Raises SeedConflictError, NotSeededError if the daemon could not do it, and StoreError without a daemon.
     """
     if processes.alive(state.pids, DAEMON) is None:
         return _seed_without_daemon(state, wanted)

@@ -169,11 +169,7 @@ def load(file: Path) -> Seed:
 
 
 def choose(store: Store, wanted: Seed | None = None) -> Seed:
-    """The seed of this local cloud: `wanted`, else the one before, else the default; it is kept from now on.
-
-    Raises:
-        SeedConflictError: `wanted` has another tenant or subscription than the one before.
-    """
+    """The seed: `wanted`, else the one before, else the default, kept from now on; raises SeedConflictError."""
     with store.transaction():
         known = store.get(_KIND, _KEY)
         before = None if known is None else Seed.model_validate(known)

@@ -1,4 +1,4 @@
-"""Managed identities of the node: tokens by the metadata service, and the credential documents of the MSI data plane."""
+"""Managed identities of the node: tokens by the metadata service, and credential documents of the MSI data plane."""
 
 from __future__ import annotations
 

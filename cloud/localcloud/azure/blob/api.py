@@ -116,12 +116,7 @@ class Asked:
 
 
 def list_page(container: str, endpoint: str, asked: Asked, blobs: Iterable[tuple[str, Blob]]) -> bytes:
-    """The XML of one page.
-
-    Args:
-        endpoint: URL of the account.
-        blobs: every blob of the container with the asked prefix, in the order of their names.
-    """
+    """The XML of one page; `blobs` are all with the asked prefix, by name, `endpoint` is the account's."""
     root = ElementTree.Element("EnumerationResults", ServiceEndpoint=f"{endpoint}/", ContainerName=container)
     for name, value in (("Prefix", asked.prefix), ("Marker", _written(asked.marker)), ("Delimiter", asked.delimiter)):
         if value:
@@ -215,14 +210,10 @@ def is_signed(request: Request) -> bool:
 
 
 def check_signature(request: Request, account: Document, keys: Sequence[str]) -> None:
-    """Accept a request that is signed with one of the account's keys.
+    """Accept a request that is signed with one of the account's keys, base64 texts.
 
-    Args:
-        keys: base64 texts.
-
-    Raises:
-        ServiceError: 403 for an account without Shared Key, for another signature or for a date of more than 15
-            minutes before or after now, 501 for a version before 2015-02-21.
+    Raises 403 for an account without Shared Key, another signature, or a date of more than 15 minutes before or after
+    now; 501 for a version before 2015-02-21.
     """
     if account["properties"].get("allowSharedKeyAccess") is False:
         raise contents.key_not_permitted()

@@ -41,11 +41,7 @@ class GraphThrottle:
         self._buckets = TokenBuckets(limits)
 
     def take(self, caller: Caller, request: Request) -> None:
-        """Count a request of an authenticated caller.
-
-        Raises:
-            ServiceError: 429 with Retry-After, when a limit is reached. Such a request counts for none.
-        """
+        """Count a caller's request; raises 429 with Retry-After at a limit, where the request counts for none."""
         pair = (caller.client_id, caller.tenant_id)
         costs = [("unit", pair, units(request), "Tenant_Application/ReadWrite", "ResourceUnitLimitExceeded")]
         if is_write(request):

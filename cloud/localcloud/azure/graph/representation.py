@@ -123,11 +123,7 @@ def typed_json(entry: Application | ServicePrincipal, tenant_id: str) -> dict[st
 
 
 def writable(body: Mapping[str, Any], kind: type[Application | ServicePrincipal]) -> dict[str, Any]:
-    """The plain properties of a POST or PATCH body; the caller reads display name, certificates and owners.
-
-    Raises:
-        ServiceError: 400 for a property that the type does not have.
-    """
+    """The plain properties of a body, without display name, certificates and owners; raises 400 for an unknown one."""
     known = _APPLICATION_DEFAULTS if kind is Application else _PRINCIPAL_DEFAULTS
     body = {name: without_annotations(value) for name, value in body.items() if not _is_annotation(name)}
     structural = {"displayName", "keyCredentials", OWNERS, *(() if kind is Application else ("appId",))}
@@ -190,9 +186,8 @@ def owners(body: Mapping[str, Any]) -> tuple[str, ...]:
 def key_credentials(body: list[dict[str, Any]], existing: tuple[KeyCredential, ...]) -> list[KeyCredential]:
     """The certificates after a PATCH: the whole list, in which an existing one may be named by its `keyId` alone.
 
-    Raises:
-        ServiceError: 400 for anything but an RSA certificate for verification, for dates outside the certificate's,
-            for an end that has passed, and for other content under an existing `keyId`.
+    Raises 400 for anything but an RSA certificate for verification, for dates outside the certificate's, for an end
+    that has passed, and for other content under an existing `keyId`.
     """
     known = {key.key_id: key for key in existing}
     return [_key_credential(key, known) for key in body]

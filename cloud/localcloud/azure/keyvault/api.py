@@ -41,12 +41,7 @@ class NotDeletedError(LookupError):
 
 
 def recover(cloud: LocalAzure, resource_id: str) -> None:
-    """Recover a vault or a secret; its resource id in any letter case.
-
-    Raises:
-        NotDeletedError: no soft-deleted resource has this id.
-        ValueError: it is not the id of a vault or secret.
-    """
+    """Recover a vault or a secret by its resource id; raises NotDeletedError, and ValueError for another id."""
     match = _ID.fullmatch(resource_id)
     if match is None:
         raise ValueError(f"{resource_id} is neither a {VAULTS} nor a {_SECRETS}")

@@ -289,11 +289,7 @@ class Certificates:
         policy: Mapping[str, Any],
         change: SecretChange,
     ) -> CertificateVersion:
-        """A certificate with its key, by content and password: PEM, or PKCS#12 in base64.
-
-        Raises:
-            VaultError: 400, 409, and 501 for another key than RSA.
-        """
+        """A certificate with its key, by content and password: PEM, or PKCS#12 in base64; raises 400, 409 and 501."""
         check_import(policy)
         try:
             material = _material(*(str(part or "") for part in content))

@@ -80,14 +80,7 @@ class Keys:
         operations: tuple[str, ...] = OPERATIONS,
         change: SecretChange | None = None,
     ) -> KeyVersion:
-        """A new version of the key, which creates a missing key; an existing `version` is returned unchanged.
-
-        Args:
-            version: 32 hex digits, drawn when None.
-            key_size: bits.
-            operations: the allowed operations.
-            change: its attributes and tags.
-        """
+        """A new version, which creates a missing key; an existing `version` (32 hex digits) is returned as it is."""
         versions = self.versions(vault, name)
         for existing in versions:
             if existing.version == version:

@@ -263,9 +263,7 @@ class Secrets:
     ) -> SecretVersion:
         """Add a version, which creates a missing secret; `managed`: it is a certificate's.
 
-        Raises:
-            VaultError: 400 for a bad name or value, 409 when a soft-deleted secret holds the name, 403 for another
-                value of a certificate's secret.
+        Raises 400 for a bad name or value, 409 if a soft-deleted secret has the name, 403 for a certificate's secret.
         """
         if not _NAME.fullmatch(name):
             raise errors.bad_parameter(f"The request URI contains an invalid name: {name}")

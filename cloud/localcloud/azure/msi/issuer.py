@@ -76,15 +76,9 @@ class UnknownIdentityError(LookupError):
 
 
 def issue_credential(cloud: LocalAzure, resource_id: str, *, force_new: bool = False) -> str:
-    """The credential document of a managed identity, JSON text.
+    """The credential document of a managed identity, JSON text; raises UnknownIdentityError.
 
-    Returns the same document, which is kept sealed, until it is due for renewal or `force_new` is set.
-
-    Args:
-        resource_id: ARM id of the user-assigned identity, in any letter case.
-
-    Raises:
-        UnknownIdentityError: no such identity.
+    It is the same document, which is kept sealed, until it is due for renewal or `force_new` is set.
     """
     key = resource_id.lower()
     with cloud.store.transaction():

@@ -150,12 +150,8 @@ def service_app(
 ) -> Starlette:
     """A service's application: its routes, every error in its form, `x-ms-request-id` and `Date` on each answer.
 
-    Args:
-        service: the name that `Faults.latency` uses: entra, graph, arm, keyvault, imds.
-        routes: the service's routes; handlers raise `ServiceError`.
-        faults: where latency and faults come from.
-        holder: where faults come from that are switched on and off.
-        render: turns a `ServiceError` into the service's answer.
+    Handlers raise `ServiceError`, which `render` turns into an answer. `faults` are always there, those of `holder` are
+    switched on and off.
     """
 
     async def refused(request: Request, error: ServiceError) -> Response:

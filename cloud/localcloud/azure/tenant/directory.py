@@ -125,11 +125,7 @@ class Directory:
     def create_service_principal(
         self, app_id: str, owners: Sequence[str] = (), properties: Mapping[str, Any] | None = None
     ) -> ServicePrincipal:
-        """The service principal of an application of this tenant, which may have only one.
-
-        Raises:
-            ServiceError: 400 NoBackingApplicationObject, or 409 when the application has one already.
-        """
+        """The one service principal of an application; raises 400 NoBackingApplicationObject, or 409 for a second."""
         application = self.application_by_app(app_id)
         if application is None:
             raise ServiceError(
@@ -252,11 +248,7 @@ class Directory:
         ]
 
     def restore(self, object_id: str) -> Application | ServicePrincipal | None:
-        """Restore a deleted object, an application with its service principal; None if it does not exist.
-
-        Raises:
-            ServiceError: its unique name is in use.
-        """
+        """Restore a deleted object, an application with its principal; None without it. Raises 400 for a used name."""
         restorable = {deleted.entry.object_id: deleted.entry for deleted in self.deleted()}
         entry = restorable.get(object_id)
         if entry is None:

@@ -196,10 +196,8 @@ class Tokens:
     def on_behalf_of(self, bearer: str, client_id: str, resource: str, scopes: Sequence[str]) -> str:
         """A token for `resource` of the user who gave the service `client_id` their `bearer` (OAuth on-behalf-of).
 
-        On Azure the service also authenticates itself in this exchange; only AKS has the credential for it.
-
-        Raises:
-            InvalidTokenError: the bearer is for another service, or an application's, which delegates nothing.
+        On Azure the service also authenticates itself in this exchange; only AKS has the credential for it. Raises
+        InvalidTokenError for a bearer of another service, or of an application, which delegates nothing.
         """
         user = self._people.user(self.verify(bearer, [client_id]).object_id)
         if user is None:
@@ -248,11 +246,7 @@ class Tokens:
         return Caller(claims["tid"], claims["appid"], claims["oid"], roles, scopes)
 
     def claims(self, bearer: str, audiences: Collection[str]) -> Mapping[str, Any]:
-        """The verified claims of `bearer` for a service known as `audiences`.
-
-        Raises:
-            InvalidTokenError: not this tenant's token, for another audience, expired or not yet valid.
-        """
+        """The verified claims of `bearer` for a service known as `audiences`; raises InvalidTokenError."""
         try:
             claims: Mapping[str, Any] = jwt.decode(
                 bearer,

@@ -1,4 +1,4 @@
-"""The data plane as bytes on the wire: vault by Host, challenge, error shapes, key operations; and `localcloud recover`."""
+"""The data plane as bytes on the wire: vault by Host, challenge, errors, keys; and `localcloud recover`."""
 
 from __future__ import annotations
 
