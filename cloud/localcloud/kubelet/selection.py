@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from localcloud.kubernetes import selectors
+from localcloud.kubernetes import kinds
 from localcloud.kubernetes.calls import Object
 
 # The pods' file trees: `<mounts>/<namespace>/<workload>` leads to the newest pod of the workload.
@@ -48,9 +48,9 @@ _SUBSCRIPT: Final = re.compile(r"(?P<path>metadata\.(labels|annotations))\['(?P<
 def field_at(document: Object, path: str) -> str | None:
     """The string at a downward API path (`status.podIP`, `metadata.labels['app']`), None if there is none."""
     if subscript := _SUBSCRIPT.fullmatch(path):
-        value = (selectors.field_at(document, subscript["path"]) or {}).get(subscript["key"])
+        value = (kinds.field_at(document, subscript["path"]) or {}).get(subscript["key"])
     else:
-        value = selectors.field_at(document, path)
+        value = kinds.field_at(document, path)
     return value if isinstance(value, str) else None
 
 

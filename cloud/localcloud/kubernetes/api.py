@@ -34,8 +34,15 @@ from localcloud.kubernetes.errors import (
 )
 from localcloud.kubernetes.kinds import BY_PLURAL, NAMESPACE, ResourceKind
 from localcloud.kubernetes.objects import Object, Objects, WriteResult
-from localcloud.kubernetes.options import DeleteOptions, ListOptions, WriteOptions, check_get, check_patch
-from localcloud.kubernetes.selectors import field_selector, label_selector
+from localcloud.kubernetes.options import (
+    DeleteOptions,
+    ListOptions,
+    WriteOptions,
+    check_get,
+    check_patch,
+    field_selector,
+    label_selector,
+)
 
 # The tables `kubectl get` prints: columns by kind, computed on the server as kube-apiserver does.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
@@ -150,3 +151,11 @@ KINDS: Final[tuple[ResourceKind, ...]] = (
 
 NAMESPACE: Final = KINDS[0]
 BY_PLURAL: Final = {(kind.group, kind.version, kind.plural): kind for kind in KINDS}
+
+
+def field_at(document: Mapping[str, Any], path: str) -> Any:
+    """The value at a dotted path, None if there is none."""
+    value: Any = document
+    for step in path.split("."):
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return value

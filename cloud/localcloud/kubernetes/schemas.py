@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from localcloud.kubernetes.errors import Cause
-from localcloud.kubernetes.kinds import ResourceKind, definitions, version
-from localcloud.kubernetes.selectors import field_at
+from localcloud.kubernetes.kinds import ResourceKind, definitions, field_at, version
 
 Schema = dict[str, Any]
 

@@ -6,14 +6,13 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from emulated.azure_native.provider import ArmResource
-from emulated.azure_native.session import ArmSession
+from emulated.azure_native.provider import ArmResource, ArmSession
 from emulated.azure_native.table import RESOURCES as AZURE_NATIVE
 from emulated.azure_native.table import ResourceRow
 from emulated.azuread.provider import RESOURCES as AZUREAD
 from emulated.azuread.provider import AzureAd
 from emulated.client import AzureProviderSettings, RefusalError
-from emulated.kubernetes import resource as kubernetes_resource
+from emulated.kubernetes import provider as kubernetes_resource
 from emulated.kubernetes.provider import Kubernetes
 from plugin import Created, PropertyChange, Props, Provider, ReadResult, contains_unknown
 

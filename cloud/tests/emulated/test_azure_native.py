@@ -9,8 +9,7 @@ from typing import Final
 
 import pytest
 
-from emulated.azure_native.provider import AzureNative
-from emulated.azure_native.session import ArmSession
+from emulated.azure_native.provider import ArmSession, AzureNative
 from emulated.azuread.provider import AzureAd
 from emulated.client import AzureProviderSettings
 from localcloud.core.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment

@@ -13,8 +13,7 @@ import pytest
 from emulated.azure_native.provider import AzureNative
 from emulated.azure_native.table import FUNCTIONS, RESOURCES
 from emulated.azuread.provider import AzureAd
-from emulated.kubernetes.provider import Kubernetes
-from emulated.kubernetes.resource import EVERY_KIND
+from emulated.kubernetes.provider import EVERY_KIND, Kubernetes
 from emulated.sdk_types import PropertyType, properties
 from localcloud.core.clouds import LOCAL_SUBSCRIPTION_ID
 from localcloud.kubernetes.kinds import KINDS

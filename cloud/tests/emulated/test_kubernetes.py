@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from emulated.kubernetes import resource
+from emulated.kubernetes import provider
 from emulated.kubernetes.provider import Kubernetes
 from localcloud.kubelet.client import CONFIG_MAPS, DEPLOYMENTS, SECRETS
 from localcloud.testing.kubernetes import deployment
@@ -99,7 +99,7 @@ def test_a_create_waits_for_its_namespace(kubernetes: Kubernetes, monkeypatch: p
         if len(waited) == 3:
             create(kubernetes, NAMESPACE_KIND, {"metadata": {"name": "clusters-hc2"}})
 
-    monkeypatch.setattr(resource, "pause", pause)
+    monkeypatch.setattr(provider, "pause", pause)
     late: Props = {"metadata": {"name": "settings", "namespace": "clusters-hc2"}}
 
     _, created = create(kubernetes, CONFIG_MAP, late)
@@ -108,7 +108,7 @@ def test_a_create_waits_for_its_namespace(kubernetes: Kubernetes, monkeypatch: p
 
 
 def test_a_missing_namespace_is_named(kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resource, "pause", lambda _: None)
+    monkeypatch.setattr(provider, "pause", lambda _: None)
 
     placeless: Props = {"metadata": {"name": "settings", "namespace": "none"}}
 

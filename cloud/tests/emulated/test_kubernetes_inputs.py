@@ -9,10 +9,9 @@ from typing import Any, cast
 
 import pytest
 
-from emulated.kubernetes import resource
+from emulated.kubernetes import provider
 from emulated.kubernetes.client import Api, Collection
-from emulated.kubernetes.provider import Kubernetes
-from emulated.kubernetes.resource import AwaitError, is_ready, wait_until_gone
+from emulated.kubernetes.provider import AwaitError, Kubernetes, is_ready, wait_until_gone
 from localcloud.core.clouds import LocalEnvironment
 from localcloud.kubelet.client import DEPLOYMENTS, EVENTS, PODS
 from localcloud.testing.kubernetes import deployment
@@ -271,8 +270,8 @@ def test_a_deployment_that_is_not_ready_reports_its_pods_events(
         cluster.once(EVENTS, lambda found: [event for event in found if event["reason"] == "FailedMount"])
         passed[0] += 2
 
-    monkeypatch.setattr(resource, "interruptible", until_all_is_reported)
-    monkeypatch.setattr(resource, "time", SimpleNamespace(monotonic=lambda: passed[0]))
+    monkeypatch.setattr(provider, "interruptible", until_all_is_reported)
+    monkeypatch.setattr(provider, "time", SimpleNamespace(monotonic=lambda: passed[0]))
     with running(cluster_environment):
         message = failure(kubernetes, impatient(deployment(volumes=[csi_volume("none")]), "2"))
 
@@ -298,7 +297,7 @@ def test_a_deployment_whose_wait_is_interrupted_gets_into_the_state(
 ) -> None:
     engine = Cancellation()
     engine.cancel()
-    monkeypatch.setattr(resource, "interruptible", engine.run)
+    monkeypatch.setattr(provider, "interruptible", engine.run)
     inputs = checked(kubernetes, DEPLOYMENT, deployment())
 
     with pytest.raises(InitializationError, match="was successfully created, but interrupted") as raised:

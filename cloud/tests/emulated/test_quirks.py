@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pytest
 
-from emulated.azure_native.session import RETRY, ArmClient
+from emulated.azure_native.provider import RETRY, ArmClient
 from emulated.client import RefusalError, RestClient, Retry
 from localcloud.azure.arm import managedidentity
 from localcloud.azure.shared import faults

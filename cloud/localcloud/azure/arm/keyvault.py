@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, StoredType, collection, enumerated, page
-from localcloud.azure.keyvault.present import item_id
+from localcloud.azure.keyvault.guard import item_id
 from localcloud.azure.keyvault.secrets import (
     DEFAULT_RETENTION_DAYS,
     VAULTS,

@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
 
-from localcloud.azure.keyvault import certificates, errors, present
+from localcloud.azure.keyvault import certificates, errors, guard
 from localcloud.azure.keyvault.certificates import Certificates
 from localcloud.azure.keyvault.errors import VaultError
 from localcloud.azure.keyvault.guard import LISTED, VaultCall, VaultGuard, page
@@ -100,13 +100,13 @@ class SecretPlane:
 
     async def list_secrets(self, call: VaultCall) -> Response:
         secrets = self._secrets.all(call.vault)
-        return page(call, [present.secret_item(call.vault, secret.current, versioned=False) for secret in secrets])
+        return page(call, [guard.secret_item(call.vault, secret.current, versioned=False) for secret in secrets])
 
     async def list_secret_versions(self, call: VaultCall) -> Response:
         secret = self._secrets.find(call.vault, call.name)
         # In the order of their random names: seen in Azure/azure-sdk-for-python 35923 ("not chronological").
         versions = sorted(secret.versions, key=lambda secret: secret.version) if secret else []
-        return page(call, [present.secret_item(call.vault, version, versioned=True) for version in versions])
+        return page(call, [guard.secret_item(call.vault, version, versioned=True) for version in versions])
 
     async def get_secret(self, call: VaultCall) -> Response:
         version, secret = call.part("version"), self._secrets.find(call.vault, call.name)
@@ -115,32 +115,32 @@ class SecretPlane:
             raise errors.not_found("secret", call.name, version)
         if not secret_version.enabled:
             raise errors.secret_disabled()
-        return JSONResponse(present.secret_bundle(call.vault, secret_version, self._secrets.value(secret_version)))
+        return JSONResponse(guard.secret_bundle(call.vault, secret_version, self._secrets.value(secret_version)))
 
     async def set_secret(self, call: VaultCall) -> Response:
         set_ = self._secrets.set(call.vault, call.name, call.body.get("value"), _secret_change(call.body))
-        return JSONResponse(present.secret_bundle(call.vault, set_, self._secrets.value(set_)))
+        return JSONResponse(guard.secret_bundle(call.vault, set_, self._secrets.value(set_)))
 
     async def update_secret(self, call: VaultCall) -> Response:
         updated = self._secrets.update(call.vault, call.name, call.part("version"), _secret_change(call.body))
-        return JSONResponse(present.secret_item(call.vault, updated, versioned=True))
+        return JSONResponse(guard.secret_item(call.vault, updated, versioned=True))
 
     async def delete_secret(self, call: VaultCall) -> Response:
         deleted = self._secrets.delete(call.vault, call.name)
-        return JSONResponse(present.deleted_secret(call.vault, deleted, versioned=True))
+        return JSONResponse(guard.deleted_secret(call.vault, deleted, versioned=True))
 
     async def list_deleted_secrets(self, call: VaultCall) -> Response:
         # A certificate's secret is deleted, recovered and purged with the certificate.
         secrets = [deleted for deleted in self._secrets.all_deleted(call.vault) if not deleted.secret.current.managed]
-        return page(call, [present.deleted_secret(call.vault, deleted, versioned=False) for deleted in secrets])
+        return page(call, [guard.deleted_secret(call.vault, deleted, versioned=False) for deleted in secrets])
 
     async def get_deleted_secret(self, call: VaultCall) -> Response:
-        return JSONResponse(present.deleted_secret(call.vault, self._deleted(call), versioned=True))
+        return JSONResponse(guard.deleted_secret(call.vault, self._deleted(call), versioned=True))
 
     async def recover_secret(self, call: VaultCall) -> Response:
         self._deleted(call)
         recovered = self._secrets.recover(call.vault, call.name)
-        return JSONResponse(present.secret_item(call.vault, recovered.current, versioned=True))
+        return JSONResponse(guard.secret_item(call.vault, recovered.current, versioned=True))
 
     async def purge_secret(self, call: VaultCall) -> Response:
         self._deleted(call)
@@ -200,19 +200,19 @@ class KeyPlane:
         certificates = self._certificates.all(call.vault)
         of_certificates = (self._certificates.key(call.vault, certificate.name, None) for certificate in certificates)
         keys = {**{key.name.lower(): key for key in of_certificates}, **own}
-        return page(call, [present.key_item(call.vault, keys[name], versioned=False) for name in sorted(keys)])
+        return page(call, [guard.key_item(call.vault, keys[name], versioned=False) for name in sorted(keys)])
 
     async def list_key_versions(self, call: VaultCall) -> Response:
         versions = self._keys.versions(call.vault, call.name) or self._of_certificate(call)
-        return page(call, [present.key_item(call.vault, version, versioned=True) for version in versions])
+        return page(call, [guard.key_item(call.vault, version, versioned=True) for version in versions])
 
     async def get_key(self, call: VaultCall) -> Response:
         key = self._find(call)
-        return JSONResponse(present.key_bundle(call.vault, key, self._keys.public_numbers(key)))
+        return JSONResponse(guard.key_bundle(call.vault, key, self._keys.public_numbers(key)))
 
     async def create_key(self, call: VaultCall) -> Response:
         created = self._keys.create(call.vault, call.name, call.body)
-        return JSONResponse(present.key_bundle(call.vault, created, self._keys.public_numbers(created)))
+        return JSONResponse(guard.key_bundle(call.vault, created, self._keys.public_numbers(created)))
 
     async def use_key(self, call: VaultCall) -> Response:
         operation = call.part("operation")
@@ -224,10 +224,10 @@ class KeyPlane:
         key = self._find(call)
         key.require(name)
         result = use(key, call.body.get("alg"), call.body.get("value"))
-        return JSONResponse({"kid": present.item_id(call.vault, "keys", key), "value": result})
+        return JSONResponse({"kid": guard.item_id(call.vault, "keys", key), "value": result})
 
     async def get_rotation_policy(self, call: VaultCall) -> Response:
-        return JSONResponse(present.rotation_policy(call.vault, self._keys.find(call.vault, call.name, None)))
+        return JSONResponse(guard.rotation_policy(call.vault, self._keys.find(call.vault, call.name, None)))
 
     def _find(self, call: VaultCall) -> KeyVersion:
         """The key that the path names; raises 404."""
@@ -283,21 +283,21 @@ class CertificatePlane:
     async def list(self, call: VaultCall) -> Response:
         certificates = self._certificates.all(call.vault)
         return page(
-            call, [present.certificate_item(call.vault, certificate, versioned=False) for certificate in certificates]
+            call, [guard.certificate_item(call.vault, certificate, versioned=False) for certificate in certificates]
         )
 
     async def get(self, call: VaultCall) -> Response:
         certificate = self._certificates.find(call.vault, call.name, call.part("version"))
-        return JSONResponse(present.certificate_bundle(call.vault, certificate))
+        return JSONResponse(guard.certificate_bundle(call.vault, certificate))
 
     async def versions(self, call: VaultCall) -> Response:
         versions = self._certificates.versions(call.vault, call.name)
         ordered = sorted(versions, key=lambda version: version.version)  # as those of secrets
-        return page(call, [present.certificate_item(call.vault, version, versioned=True) for version in ordered])
+        return page(call, [guard.certificate_item(call.vault, version, versioned=True) for version in ordered])
 
     async def policy(self, call: VaultCall) -> Response:
         certificate = self._certificates.find(call.vault, call.name)
-        return JSONResponse(present.certificate_policy(call.vault, certificate))
+        return JSONResponse(guard.certificate_policy(call.vault, certificate))
 
     async def contacts(self, call: VaultCall) -> Response:
         """No contacts (azure-keyvault-emulator issue 246 has the real answer)."""
@@ -312,34 +312,34 @@ class CertificatePlane:
 
     async def list_deleted(self, call: VaultCall) -> Response:
         certificates = self._certificates.all_deleted(call.vault)
-        return page(call, [present.deleted_certificate_item(call.vault, *deleted) for deleted in certificates])
+        return page(call, [guard.deleted_certificate_item(call.vault, *deleted) for deleted in certificates])
 
     async def create(self, call: VaultCall) -> Response:
         certificate = self._certificates.create(call.vault, call.name, _policy(call.body), _change(call.body))
-        return JSONResponse(present.certificate_operation(call.vault, certificate, "inProgress"), status_code=202)
+        return JSONResponse(guard.certificate_operation(call.vault, certificate, "inProgress"), status_code=202)
 
     async def pending(self, call: VaultCall) -> Response:
         certificate = self._certificates.find(call.vault, call.name)
-        return JSONResponse(present.certificate_operation(call.vault, certificate, "completed"))
+        return JSONResponse(guard.certificate_operation(call.vault, certificate, "completed"))
 
     async def import_(self, call: VaultCall) -> Response:
         body = call.body
         certificate = self._certificates.import_(
             call.vault, call.name, (body.get("value"), body.get("pwd")), _policy(body), _change(body)
         )
-        return JSONResponse(present.certificate_bundle(call.vault, certificate))
+        return JSONResponse(guard.certificate_bundle(call.vault, certificate))
 
     async def delete(self, call: VaultCall) -> Response:
         certificate, deleted = self._certificates.delete(call.vault, call.name)
-        return JSONResponse(present.deleted_certificate(call.vault, certificate, deleted))
+        return JSONResponse(guard.deleted_certificate(call.vault, certificate, deleted))
 
     async def get_deleted(self, call: VaultCall) -> Response:
         certificate, deleted = self._certificates.find_deleted(call.vault, call.name)
-        return JSONResponse(present.deleted_certificate(call.vault, certificate, deleted))
+        return JSONResponse(guard.deleted_certificate(call.vault, certificate, deleted))
 
     async def recover(self, call: VaultCall) -> Response:
         certificate = self._certificates.recover(call.vault, call.name)
-        return JSONResponse(present.certificate_bundle(call.vault, certificate))
+        return JSONResponse(guard.certificate_bundle(call.vault, certificate))
 
     async def purge(self, call: VaultCall) -> Response:
         self._certificates.purge(call.vault, call.name)
