@@ -20,6 +20,7 @@ from localcloud.core.cluster import USERS, ClusterKind, token
 from localcloud.core.files import write_if_changed
 from localcloud.core.state_directory import StateDirectory
 from localcloud.core.store import Store
+from localcloud.kubernetes.kubeconfig import with_one_context
 
 # Where the control plane's commands are: where LOCALCLOUD_BINARIES says, or where set-up left a record.
 
@@ -165,37 +166,32 @@ _KIND: Final = "apiserver"
 _FOR_EVERYBODY: Final = ("/livez", "/readyz", "/healthz", "/version")
 
 
-@dataclass(frozen=True)
-class Authorities:
-    """The services that kube-apiserver trusts to authenticate and to authorize callers."""
+def write(state: StateDirectory, store: Store, issuer: str, metadata_url: str, webhooks: Mapping[str, str]) -> None:
+    """Write every file that is missing or differs; keys and tokens are created once and kept sealed in the store.
 
-    issuer: str
-    """`iss` of the tenant's access tokens."""
-    metadata_url: str
-    """URL of the metadata document that names the tenant's signing keys."""
-    token_reviews_url: str
-    """URL of the webhook that reviews tokens without their groups (TokenReview)."""
-    access_reviews_url: str
-    """URL of the webhook that evaluates Azure's role assignments (SubjectAccessReview)."""
-
-
-def write(state: StateDirectory, store: Store, authorities: Authorities) -> None:
-    """Write every file that is missing or differs; keys and tokens are created once and kept sealed in the store."""
-    for file, text in (
-        (state.control_plane / "tokens.csv", _tokens(store)),
-        (state.control_plane / "service-account.pem", store.kept(_KIND, "service-account-key", _service_account_key)),
-        (
-            state.control_plane / "encryption.yaml",
-            _encryption(store.kept(_KIND, "encryption-key", lambda: base64.b64encode(os.urandom(32)).decode())),
+    kube-apiserver takes tokens with this `issuer`, whose signing keys the metadata document names, and asks `webhooks`,
+    URLs by name of the file.
+    """
+    documents = {
+        "authentication": _authentication(issuer, metadata_url, state.ca_file.read_text()),
+        "encryption": _encryption(
+            store.kept(_KIND, "encryption-key", lambda: base64.b64encode(os.urandom(32)).decode())
         ),
-        (state.control_plane / "authentication.yaml", yaml.safe_dump(_authentication(authorities, state))),
-        (state.control_plane / "token-reviews.yaml", yaml.safe_dump(_webhook(authorities.token_reviews_url, state))),
-        (state.control_plane / "access-reviews.yaml", yaml.safe_dump(_webhook(authorities.access_reviews_url, state))),
-    ):
-        write_if_changed(file, text)
+        **{
+            name: with_one_context({"server": url, "certificate-authority": str(state.ca_file)}, {})
+            for name, url in webhooks.items()
+        },
+    }
+    files = {
+        "tokens.csv": _tokens(store),
+        "service-account.pem": store.kept(_KIND, "service-account-key", _service_account_key),
+        **{f"{name}.yaml": yaml.safe_dump(document) for name, document in documents.items()},
+    }
+    for name, text in files.items():
+        write_if_changed(state.control_plane / name, text)
 
 
-def _authentication(authorities: Authorities, state: StateDirectory) -> dict[str, Any]:
+def _authentication(issuer: str, metadata_url: str, authority: str) -> dict[str, Any]:
     """Structured authentication: access tokens for the AKS server application, named as AKS names them.
 
     People are known by `upn`, service principals by object id (kubeguard/guard, `auth/providers/azure`). The groups are
@@ -208,9 +204,9 @@ def _authentication(authorities: Authorities, state: StateDirectory) -> dict[str
         "jwt": [
             {
                 "issuer": {
-                    "url": authorities.issuer,
-                    "discoveryURL": authorities.metadata_url,
-                    "certificateAuthority": state.ca_file.read_text(),
+                    "url": issuer,
+                    "discoveryURL": metadata_url,
+                    "certificateAuthority": authority,
                     "audiences": [AKS_SERVER_APP_ID],
                 },
                 "claimValidationRules": [
@@ -225,19 +221,6 @@ def _authentication(authorities: Authorities, state: StateDirectory) -> dict[str
     }
 
 
-def _webhook(url: str, state: StateDirectory) -> dict[str, Any]:
-    """The kubeconfig with which kube-apiserver finds a webhook."""
-    cluster = {"server": url, "certificate-authority": str(state.ca_file)}
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "aks-webhooks", "cluster": cluster}],
-        "users": [{"name": "kube-apiserver"}],
-        "contexts": [{"name": "aks-webhooks", "context": {"cluster": "aks-webhooks", "user": "kube-apiserver"}}],
-        "current-context": "aks-webhooks",
-    }
-
-
 def _tokens(store: Store) -> str:
     """A static token file: token, user, uid, and the groups in quotation marks."""
     return "".join(
@@ -246,16 +229,14 @@ def _tokens(store: Store) -> str:
     )
 
 
-def _encryption(key: str) -> str:
+def _encryption(key: str) -> dict[str, Any]:
     """Secrets are encrypted in etcd, which is on the disk; what was there before stays readable (`identity`)."""
     providers = [{"aesgcm": {"keys": [{"name": "local", "secret": key}]}}, {"identity": {}}]
-    return yaml.safe_dump(
-        {
-            "apiVersion": "apiserver.config.k8s.io/v1",
-            "kind": "EncryptionConfiguration",
-            "resources": [{"resources": ["secrets"], "providers": providers}],
-        }
-    )
+    return {
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "EncryptionConfiguration",
+        "resources": [{"resources": ["secrets"], "providers": providers}],
+    }
 
 
 def _service_account_key() -> str:

@@ -186,6 +186,18 @@ def connection(kubeconfig: str, context: str | None = None) -> Connection:
     )
 
 
+def with_one_context(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> dict[str, Any]:
+    """A kubeconfig for one cluster and one user."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "local", "cluster": dict(cluster)}],
+        "users": [{"name": "local", "user": dict(user)}],
+        "contexts": [{"name": "local", "context": {"cluster": "local", "user": "local"}}],
+        "current-context": "local",
+    }
+
+
 def cluster_entry(kubeconfig: str, context: str | None = None) -> Mapping[str, Any]:
     """The kubeconfig's entry for the cluster of `context`, or of the current one; raises InvalidKubeconfigError."""
     document = _parsed(text_of(kubeconfig))

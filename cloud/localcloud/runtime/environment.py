@@ -47,6 +47,7 @@ from localcloud.core.state_directory import StateDirectory
 from localcloud.core.store import Document, Store
 from localcloud.core.tls import ensure_certificate
 from localcloud.core.yaml_text import dump
+from localcloud.kubernetes.kubeconfig import with_one_context
 from localcloud.runtime.seed_file import Seed
 from localcloud.runtime.seed_file import choose as choose_seed
 
@@ -136,10 +137,12 @@ def _prepare(state: StateDirectory, wanted: Seed | None) -> Prepared:
     if cluster is ClusterKind.API_SERVER:
         users[state.controller_manager_kubeconfig] = CONTROLLER_MANAGER
         metadata = f"{cloud.authority_host}{cloud.tenant_id}/.well-known/openid-configuration"
-        tokens, access = (f"{_url(ports, AKS_WEBHOOKS)}{path}" for path in (aks_webhooks.TOKENS, aks_webhooks.ACCESS))
-        commands.write(state, store, commands.Authorities(cloud.tokens.issuer, metadata, tokens, access))
+        paths = {"token-reviews": aks_webhooks.TOKENS, "access-reviews": aks_webhooks.ACCESS}
+        webhooks = {name: f"{_url(ports, AKS_WEBHOOKS)}{path}" for name, path in paths.items()}
+        commands.write(state, store, cloud.tokens.issuer, metadata, webhooks)
     for file, user in users.items():
-        signed_in = _kubeconfig(_url(ports, KUBERNETES), state.ca_file, token(store, cluster, user))
+        cluster_entry = {"server": _url(ports, KUBERNETES), "certificate-authority-data": authority}
+        signed_in = dump(with_one_context(cluster_entry, {"token": token(store, cluster, user)}))
         write_if_changed(file, signed_in)
     environment = LocalEnvironment(
         authority_host=cloud.authority_host,
@@ -221,20 +224,6 @@ def _let_go(ports: Iterable[int]) -> None:
     for port in ports:
         if listener := _picked.pop(port, None):
             listener.close()
-
-
-def _kubeconfig(server: str, ca_file: Path, token: str) -> str:
-    authority = base64.b64encode(ca_file.read_bytes()).decode()
-    name = "local"
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": name, "cluster": {"server": server, "certificate-authority-data": authority}}],
-        "users": [{"name": name, "user": {"token": token}}],
-        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
-        "current-context": name,
-    }
-    return dump(config)
 
 
 _DEPLOYER, _OWNER = "deployer", "owner"

@@ -19,7 +19,7 @@ from localcloud.kubelet.csi import HOSTED_TOKENS_DRIVER
 from localcloud.kubernetes import schemas
 from localcloud.kubernetes.api import app as kubernetes_app
 from localcloud.kubernetes.kinds import KINDS, Definition, ResourceKind, definitions, version
-from localcloud.kubernetes.kubeconfig import connection
+from localcloud.kubernetes.kubeconfig import connection, with_one_context
 
 __all__ = [
     "HOSTED_TOKENS_DRIVER",
@@ -64,14 +64,7 @@ class RunningApi:
 
 def write_kubeconfig(path: Path, server: str, ca_file: Path, token: str = TOKEN) -> Path:
     """A kubeconfig with one context."""
-    document = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "local", "cluster": {"server": server, "certificate-authority": str(ca_file)}}],
-        "users": [{"name": "admin", "user": {"token": token}}],
-        "contexts": [{"name": "local", "context": {"cluster": "local", "user": "admin"}}],
-        "current-context": "local",
-    }
+    document = with_one_context({"server": server, "certificate-authority": str(ca_file)}, {"token": token})
     path.write_text(yaml.safe_dump(document))
     return path
 

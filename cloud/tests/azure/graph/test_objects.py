@@ -76,10 +76,6 @@ def test_advanced_queries_need_the_header_and_the_count(graph: httpx.Client) -> 
     assert values(graph.get("/applications", params=query, headers=EVENTUAL), "displayName") == ["one"]
 
 
-def test_a_property_that_is_not_there_is_not_selected_in_silence(graph: httpx.Client) -> None:
-    assert code(graph.get("/applications", params={"$select": "id,colour"}))[0] == 501
-
-
 def test_an_id_is_found_in_any_letter_case(graph: httpx.Client) -> None:
     made = created(graph)
 
