@@ -34,7 +34,7 @@ def main() -> None:
     try:
         application()(prog_name="idstack")
     except CommandError as error:
-        print(f"idstack: {error.format_message()}", file=sys.stderr)
+        print(f"idstack: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
     except AccessError as error:
         print(f"idstack: {error}", file=sys.stderr)

@@ -182,7 +182,7 @@ class _Run:
             try:
                 source.move(clusters_in(source.resources())[move.cluster], target.stack)
             except CommandError as error:
-                self._errors.append(error.format_message())
+                self._errors.append(str(error))
 
     def _second_run(self) -> list[ResourceStep]:
         """The steps of a second run; a first run without steps needs none, as it already repeated the base."""
@@ -235,7 +235,7 @@ class _Run:
             try:
                 engine.destroy()
             except CommandError as error:
-                self._errors += [error.format_message(), self._world.last_lines()]
+                self._errors += [str(error), self._world.last_lines()]
                 return None, []
         return left(before, self._world.contents())
 

@@ -190,7 +190,7 @@ class ThrowAwayCloud:
         except RunInterruptedError:
             raise
         except CommandError as error:
-            failed = error.format_message()
+            failed = str(error)
         lines = events.read_text(encoding="utf-8").splitlines() if events.exists() else []
         return engine, read(lines, copy.stack), failed
 

@@ -337,7 +337,7 @@ class Engine(PulumiRuns):
                 listed = self._json("stack", "ls", "--json", directory=directory)
                 break
             except CommandError as error:
-                if not remaining or _VANISHED not in error.message:
+                if not remaining or _VANISHED not in str(error):
                     raise
         return sorted(stack["name"] for stack in listed)
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import ClassVar
 
-import typer
 
-
-class CommandError(typer.TyperException):
+class CommandError(Exception):
     """A problem that a person has to fix; the message states the problem and the fix.
 
-    `idstack` prints it without a trace and exits with its `exit_code`, 1. typer has its own copy of click: it does not
-    know the `ClickException` of the package click, and prints that of its copy in a box that breaks long lines.
+    `idstack` prints it without a trace and exits with its `exit_code`. typer would print an exception of its own in a
+    box that breaks long lines.
     """
+
+    exit_code: ClassVar[int] = 1
 
 
 class WrongUsageError(CommandError):

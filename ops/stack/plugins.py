@@ -22,7 +22,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-import typer
+from rich.console import Console
+from rich.prompt import Confirm
 
 from ops.stack.environment import LOCAL_STACK, ROOT, LocalPaths, is_local, local_paths, pulumi_home, variables
 from ops.stack.errors import CommandError, WrongUsageError
@@ -395,10 +396,11 @@ def _is_wanted(plugins: list[tuple[str, str]]) -> bool:
 
 def confirmed_plugins(plugins: list[tuple[str, str]]) -> bool:
     """Ask whether to pin these plugins (`tools/pin.py`)."""
-    return typer.confirm(
+    return Confirm.ask(
         f"The provider plugins {listed_plugins(plugins)} have no checksum for this machine. Download them from GitHub "
         "and Pulumi's site, compare both with the digest that GitHub states, and write tools/checksums.txt?",
-        err=True,
+        console=Console(stderr=True, soft_wrap=True),
+        default=False,
     )
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-import typer
+from ops.stack.errors import WrongUsageError
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _STANDARD_INPUT: Final = 0
@@ -242,13 +242,15 @@ class Deadline:
 
     @classmethod
     def parse(cls, text: str) -> Deadline:
-        """So many minutes from now on; raises BadParameter for anything but a positive number."""
+        """So many minutes from now on; raises WrongUsageError for anything but a positive number."""
         try:
             minutes = float(text)
         except ValueError:
             minutes = 0.0
         if not 0 < minutes < float("inf"):
-            raise typer.BadParameter(f'found "{text}"; accepted: minutes, a number greater than 0 such as 40')
+            raise WrongUsageError(
+                f'--time-limit: found "{text}"; accepted: minutes, a number greater than 0 such as 40'
+            )
         return cls(minutes, time.monotonic() + minutes * _SECONDS)
 
     @property

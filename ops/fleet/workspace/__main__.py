@@ -51,7 +51,7 @@ def main() -> None:
     try:
         line, environment = command(arguments, os.environ)
     except CommandError as error:
-        print(f"idstack: {error.format_message()}", file=sys.stderr)
+        print(f"idstack: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
     os.execve(line[0], line, environment)  # noqa: S606 - there is no shell
 

@@ -80,7 +80,7 @@ def test_an_unknown_name_is_answered_with_the_nearest(names: tuple[str | None, .
     with pytest.raises(CommandError) as refused:
         Selection.of(*names).of_state(worlds.state(WORLD))
 
-    assert words in refused.value.format_message()
+    assert words in str(refused.value)
 
 
 def test_an_unknown_pod_is_answered_with_the_nearest() -> None:

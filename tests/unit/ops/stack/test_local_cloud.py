@@ -35,6 +35,6 @@ def test_a_failed_start_says_how_to_change_the_kubernetes_api(
 
     with pytest.raises(CommandError) as refused:
         local_cloud.do(*step, output=1)
-    assert refused.value.format_message() == (
+    assert str(refused.value) == (
         f"`idstack local {' '.join(step)}` ended with code 1; the reason is printed above{hint}"
     )

@@ -49,7 +49,7 @@ class FakeBackend:
         try:
             check(cast(Engine, self))
         except CommandError as error:
-            return error.message
+            return str(error)
         return ""
 
 

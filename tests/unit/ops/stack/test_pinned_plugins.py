@@ -111,7 +111,7 @@ def test_without_a_checksum_nothing_is_downloaded_and_nothing_starts(engine: Fak
         Engine("dev").preview()
 
     native, kubernetes = VERSION["azure-native"], VERSION["kubernetes"]
-    assert refused.value.format_message() == (
+    assert str(refused.value) == (
         f"the provider plugins azure-native {native}, kubernetes {kubernetes} are not installed, and "
         "tools/checksums.txt has no checksum of them for this machine; nothing was downloaded and nothing was "
         "started.\n"
@@ -133,7 +133,7 @@ def test_an_archive_with_another_checksum_never_reaches_the_engine(engine: FakeE
     with pytest.raises(CommandError) as refused:
         Engine("dev").preview()
 
-    message = refused.value.format_message()
+    message = str(refused.value)
     assert message.startswith(f"the azure-native plugin {VERSION['azure-native']} is not available: ")
     assert message.count(" has the SHA-256 ") == 2, "both places are named"
     assert engine.calls == []
@@ -150,7 +150,7 @@ def test_an_archive_that_the_engine_cannot_unpack_ends_the_command(
     with pytest.raises(CommandError) as refused:
         Engine("dev").preview()
 
-    [message] = installed(tmp_path, [refused.value.format_message()])
+    [message] = installed(tmp_path, [str(refused.value)])
     call = unpacked("azure-native", VERSION["azure-native"])
     assert message == f"`pulumi {call}` failed: unpacking: gzip: invalid header"
 

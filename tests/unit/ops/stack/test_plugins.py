@@ -102,7 +102,7 @@ def refusal(caller: dict[str, str], wanted: str | None) -> str:
     """Why plugins are refused."""
     with pytest.raises(CommandError) as refused:
         choose(wanted, caller)
-    return str(refused.value.format_message())
+    return str(str(refused.value))
 
 
 def scripts(caller: dict[str, str]) -> dict[str, str]:
@@ -357,7 +357,7 @@ def test_the_option_names_the_real_ones(text: str, names: set[str]) -> None:
 def test_any_other_option_is_refused_with_what_is_accepted(text: str, wrong: str) -> None:
     with pytest.raises(CommandError) as refused:
         parse(text)
-    assert refused.value.format_message() == (
+    assert str(refused.value) == (
         f'--providers: found "{text}"; accepted: emulated, real, or the names of real ones, separated by commas, of '
         f"azure-native, azuread, kubernetes; {wrong} is not one of them"
     )

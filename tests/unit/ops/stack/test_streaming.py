@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
+from ops.stack.errors import WrongUsageError
 from ops.stack.streaming import Deadline, Ended, run_streaming
 
 _ROOT = Path(__file__).parents[4]
@@ -104,6 +104,7 @@ def test_at_its_deadline_the_engine_is_interrupted() -> None:
 _COMMAND = """
 import os, subprocess, sys
 from pathlib import Path
+from ops.stack.errors import WrongUsageError
 from ops.stack.streaming import run_streaming
 
 subprocess.Popen.send_signal = lambda *_: print("sent by the command", file=sys.stderr)
@@ -139,5 +140,5 @@ def test_what_a_terminal_sends_to_both_is_not_sent_twice() -> None:
 
 @pytest.mark.parametrize("text", ["0", "-1", "soon", "nan", "inf", ""])
 def test_a_time_limit_that_is_no_number_of_minutes_is_refused(text: str) -> None:
-    with pytest.raises(typer.BadParameter, match=f'found "{text}"; accepted: minutes, a number greater than 0'):
+    with pytest.raises(WrongUsageError, match=f'found "{text}"; accepted: minutes, a number greater than 0'):
         Deadline.parse(text)
