@@ -7,19 +7,22 @@ beside its state, and the engine reads a copy of the configuration with the salt
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
+
+import yaml
 
 from identity import yaml_text
 from identity.clouds import LOCAL_CLOUD
 from identity.settings.schema.problems import NAMESPACE, Place
 from identity.settings.stack_file import own_values
 from ops.stack.chosen_stack import no_such_stack
-from ops.stack.environment import local_paths, project_name
+from ops.stack.environment import LocalPaths, local_paths, project_name
 from ops.stack.errors import CommandError
 from ops.stack.stack_document import BACKEND_VARIABLE, document_in, replace_file
 from ops.stack.state import State
@@ -116,6 +119,36 @@ def write_project(directory: Path, root: Path) -> None:
     An existing one is replaced atomically: the stacks of a fleet are prepared in parallel.
     """
     replace_file(directory / "Pulumi.yaml", f"name: {project_name(root)}\nruntime: python\n")
+
+
+def remove_unreadable(paths: LocalPaths) -> None:
+    """Delete broken ones of the local stacks: the records of selected stacks, and the version of the backend's layout.
+
+    The engine writes both atomically (`pkg/workspace/workspace.go`; gocloud.dev/blob/fileblob), so that they are not
+    half-written by another command. A broken one fails every command: "unable to read workspace settings", "corrupt
+    store".
+    """
+    notes = (paths.home / "workspaces").glob("*-workspace.json")
+    for file, is_whole in (*((note, _is_json) for note in notes), (paths.backend / ".pulumi/meta.yaml", _is_version)):
+        with suppress(FileNotFoundError):  # another command may have deleted it
+            if not is_whole(file.read_bytes()):
+                file.unlink()
+
+
+def _is_json(content: bytes) -> bool:
+    try:
+        json.loads(content)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_version(content: bytes) -> bool:
+    try:
+        document = yaml_text.load(content)
+    except yaml.YAMLError:
+        return False
+    return isinstance(document, dict) and isinstance(document.get("version"), int)
 
 
 @contextmanager

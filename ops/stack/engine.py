@@ -18,16 +18,13 @@ from identity.settings import stack_file
 from ops.stack import configuration, existing, plugins, state_file
 from ops.stack.environment import local_paths
 from ops.stack.errors import CommandError, RunInterruptedError
-from ops.stack.failures import NoSuchStackError, disk_failure, remedies, remove_unreadable
+from ops.stack.failures import NoSuchStackError, VanishedDraftError, disk_failure, remedies
 from ops.stack.pulumi_runs import PulumiRuns
 from ops.stack.stack_document import document_in
 from ops.stack.state import Plan, State, StateResource, Update, errors_of, outputs_in_log, outputs_of, resources_in
 from ops.stack.streaming import Standstill
 
 T = TypeVar("T")
-# The engine lists a file backend while other engines write their states: a draft that has vanished meanwhile fails the
-# whole listing (gocloud.dev/blob/fileblob).
-_VANISHED: Final = "list bucket: blob (code=NotFound)"
 _LISTINGS: Final = 10
 # The engine accepts the option of `_event_log` only with this variable.
 _WITH_EVENT_LOG: Final = {"PULUMI_DEBUG_COMMANDS": "true"}
@@ -67,7 +64,7 @@ class Engine(PulumiRuns):
         plugins.install(local_paths())
         project = local_paths().engine
         configuration.write_project(project, self.root)
-        remove_unreadable(local_paths())
+        configuration.remove_unreadable(local_paths())
         is_damaged = self.damage() is not None
         if is_damaged or not self._exists():
             self._capture("stack", "select", self.stack, "--create", directory=project)
@@ -336,8 +333,8 @@ class Engine(PulumiRuns):
             try:
                 listed = self._json("stack", "ls", "--json", directory=directory)
                 break
-            except CommandError as error:
-                if not remaining or _VANISHED not in str(error):
+            except VanishedDraftError:
+                if not remaining:
                     raise
         return sorted(stack["name"] for stack in listed)
 

@@ -30,7 +30,7 @@ from ops.stack.stack_document import backend_of, write_once
 # Not resolved: a project directory may be made of links to another checkout.
 ROOT: Final = Path(__file__).absolute().parents[2]
 LOCAL_STACK: Final = "local"
-_LOCAL_STACKS: Final = re.compile(rf"{LOCAL_STACK}(-[a-z0-9]+)*")
+LOCAL_STACKS: Final = rf"{LOCAL_STACK}(-[a-z0-9]+)*"
 VENV: Final = ROOT / ".venv"
 _ENGINE_RECORD: Final = ROOT / ".tools/engine.json"
 # `python -m localcloud` reads the same variable; tests give each run a separate directory.
@@ -137,7 +137,7 @@ class LocalPaths:
 
 def is_local(stack: str) -> bool:
     """Whether it is a stack of the local cloud, by its bare name."""
-    return _LOCAL_STACKS.fullmatch(stack) is not None
+    return re.fullmatch(LOCAL_STACKS, stack) is not None
 
 
 def policy_pack(stack: str, *, wanted: bool) -> list[str]:

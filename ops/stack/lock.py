@@ -12,7 +12,7 @@ import json
 import os
 import re
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -22,7 +22,7 @@ from typing import Final
 from identity.credentials import rfc3339
 from ops.stack.environment import pulumi_home
 from ops.stack.errors import CommandError
-from ops.stack.stack_document import replace_file
+from ops.stack.stack_document import backend_folder, replace_file
 
 _LOCKED: Final = "the stack is currently locked by"
 _IN_PROGRESS: Final = "Another update is currently in progress"
@@ -118,11 +118,9 @@ class LockedError(CommandError):
         return "which this machine cannot see"
 
     def _recover(self, options: Sequence[str]) -> str:
-        return f"`{' '.join(['make recover', f'STACK={self._stack}', *_argument(options)])}`"
-
-
-def _argument(options: Sequence[str]) -> list[str]:
-    return [f'ARGS="{" ".join(options)}"' if len(options) > 1 else f"ARGS={options[0]}"] if options else []
+        quote = '"' if len(options) > 1 else ""
+        arguments = f" ARGS={quote}{' '.join(options)}{quote}" if options else ""
+        return f"`make recover STACK={self._stack}{arguments}`"
 
 
 def is_locked(errors: str) -> bool:
@@ -139,6 +137,21 @@ def stack_of(errors: str) -> str | None:
     """The bare name of the stack whose lock the engine's standard error names; None if it names none."""
     match = _FILE.search(errors)
     return match["stack"] if match else None
+
+
+def truncated_locks(backend: str | None, stack: str) -> list[Path]:
+    """The locks of the stack in a backend of files that an engine could not write."""
+    folder = backend_folder(backend)
+    return [] if folder is None else sorted(file for file in folder.glob(f"locks/*/*/{stack}/*") if not _is_lock(file))
+
+
+def _is_lock(file: Path) -> bool:
+    try:
+        return bool(json.loads(file.read_bytes()))
+    except FileNotFoundError:
+        return True  # its engine has ended meanwhile
+    except ValueError:
+        return False
 
 
 def owner_runs(owner: Owner, engines: StartedEngines, *, is_local: bool) -> bool | None:
@@ -179,16 +192,6 @@ _TOLERANCE: Final = timedelta(seconds=1)
 
 
 @dataclass(frozen=True)
-class _Machine:
-    """The scope of a process id; empty where the system does not tell."""
-
-    host: str
-    boot: str
-    namespace: str
-    machine: str
-
-
-@dataclass(frozen=True)
 class StartedEngine:
     """One engine: when this program started it and, once known, when it ended (RFC 3339)."""
 
@@ -216,9 +219,9 @@ class StartedEngine:
         here = _here()
         if self.ended is not None:
             return False
-        if self.boot != here.boot:
-            return False if is_local or (self.machine == here.machine != "") else None
-        return _ticks(self.pid) == self.ticks if self.namespace == here.namespace else None
+        if self.boot != here["boot"]:
+            return False if is_local or (self.machine == here["machine"] != "") else None
+        return _ticks(self.pid) == self.ticks if self.namespace == here["namespace"] else None
 
 
 class StartingEngine:
@@ -233,7 +236,7 @@ class StartingEngine:
         """Record the process id of the engine."""
         if (ticks := _ticks(pid)) is not None:
             began = rfc3339.render(self._began)
-            self._started = StartedEngine(self._engines.stack, pid, ticks, began, None, **asdict(_here()))
+            self._started = StartedEngine(self._engines.stack, pid, ticks, began, None, **_here())
             self._engines.write(self._started)
 
     def end(self, *, may_have_lock: bool) -> None:
@@ -254,7 +257,7 @@ class StartedEngines:
     stack: str
 
     @classmethod
-    def of(cls, stack: str, environment: dict[str, str]) -> StartedEngines:
+    def of(cls, stack: str, environment: Mapping[str, str]) -> StartedEngines:
         """The engines of a stack whose commands have this environment."""
         return cls(pulumi_home(environment) / _FOLDER, stack.rpartition("/")[2])
 
@@ -303,25 +306,19 @@ class StartedEngines:
         return self.folder / f"{started.stack}-{started.pid}-{started.ticks}.json"
 
 
-def _here() -> _Machine:
-    return _Machine(
-        host=socket.gethostname(),
-        boot=_read(Path("/proc/sys/kernel/random/boot_id")),
-        namespace=_namespace(),
-        machine=_read(Path("/etc/machine-id")),
-    )
+def _here() -> dict[str, str]:
+    """The scope of a process id; an empty text where the system does not tell."""
+    try:
+        namespace = str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        namespace = ""
+    boot, machine = (_read(Path(file)) for file in ("/proc/sys/kernel/random/boot_id", "/etc/machine-id"))
+    return {"host": socket.gethostname(), "boot": boot, "namespace": namespace, "machine": machine}
 
 
 def _read(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8").strip()
-    except OSError:
-        return ""
-
-
-def _namespace() -> str:
-    try:
-        return str(Path("/proc/self/ns/pid").readlink())
     except OSError:
         return ""
 

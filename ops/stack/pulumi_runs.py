@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from ops.stack import lock, state_file
 from ops.stack.environment import ROOT, is_local, variables
 from ops.stack.errors import CommandError, RunInterruptedError
-from ops.stack.failures import backend_failure, disk_failure, unreadable_locks, unreadable_remedy
-from ops.stack.lock import StartedEngines, StartingEngine
+from ops.stack.failures import failure_of
+from ops.stack.lock import StartedEngines, StartingEngine, is_locked
 from ops.stack.plugins import provide_pinned
 from ops.stack.stack_document import require_passphrase
 from ops.stack.streaming import STANDSTILL, Deadline, Standstill, run_streaming
@@ -86,7 +85,7 @@ class PulumiRuns:
             started=starting.begin,
         )
         self._note_end(starting, ended.code, ended.errors, arguments[0])
-        if ended.code != 0 and lock.is_locked(ended.errors):
+        if ended.code != 0 and is_locked(ended.errors):
             raise self._failure(ended.errors, "", arguments[0])
         if ended.code < 0:
             raise RunInterruptedError(
@@ -108,32 +107,11 @@ class PulumiRuns:
             raise self._failure(ended.errors, said, arguments[0])
 
     def _failure(self, errors: str, said: str, command: str = "") -> CommandError:
-        if lock.is_locked(errors):
-            return self._locked(errors, command)
-        backend = self.environment.get("PULUMI_BACKEND_URL")
-        if failure := (
-            state_file.damage(errors, self.stack, backend)
-            or disk_failure(errors, self.stack)
-            or backend_failure(errors, self.stack, backend)
-        ):
-            return failure
-        if state_file.is_unsound(errors) and (files := unreadable_locks(backend, self.stack)):
-            engines = self.engines
-            return lock.LockedError(
-                self.stack, (), engines=engines, is_local=self.is_local, command=command, unreadable=files
-            )
-        return CommandError("\n\n".join(filter(None, [said, unreadable_remedy(errors)])))
-
-    def _locked(self, errors: str, command: str) -> lock.LockedError:
-        """The error about the lock; a move of a state has two stacks."""
-        locked = lock.stack_of(errors)
-        stack = self.stack if locked is None else locked
-        engines = StartedEngines.of(stack, self.environment)
-        return lock.LockedError(stack, lock.owners(errors), engines=engines, is_local=is_local(stack), command=command)
+        return failure_of(errors, said, self.stack, self.environment, command)
 
     def _note_end(self, starting: StartingEngine, code: int, errors: str, command: str) -> None:
         """Record the end of an engine. A failed one may have left its lock behind."""
-        starting.end(may_have_lock=code != 0 and not lock.is_locked(errors))
+        starting.end(may_have_lock=code != 0 and not is_locked(errors))
         if code == 0 and command in _LOCKING:
             self.engines.forget()
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote, urlsplit
 
 from ops.stack.errors import CommandError, why_unreadable
 
@@ -73,6 +74,13 @@ def backend_of(stack: str, root: Path, base: Mapping[str, str]) -> str | None:
             f"correct {BACKEND_KEY} in the file. Nothing was started"
         )
     return recorded_backend or variable
+
+
+def backend_folder(backend: str | None) -> Path | None:
+    """The folder `.pulumi` of a backend of files, None for any other backend."""
+    if backend is None or (address := urlsplit(backend)).scheme != "file":
+        return None
+    return Path(unquote(f"{address.netloc}{address.path}")).expanduser() / ".pulumi"
 
 
 def with_backend(text: str, backend: str) -> str:

@@ -19,7 +19,7 @@ from typing import Final
 from identity.credentials import rfc3339
 from identity.settings.schema.problems import NAMESPACE
 from ops.stack.errors import CommandError
-from ops.stack.failures import backend_folder
+from ops.stack.stack_document import backend_folder
 
 # Messages of Go's encoding/json, which the engine prints.
 _UNSOUND: Final = re.compile(r"unexpected end of JSON input|invalid character .+ (looking for|after|in) ")

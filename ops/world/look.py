@@ -29,8 +29,8 @@ from ops.stack.configuration import named_clusters
 from ops.stack.engine import Engine
 from ops.stack.environment import project_name
 from ops.stack.errors import CommandError, NoManagementClusterError
-from ops.stack.failures import backend_folder
 from ops.stack.settings import rights_on_cluster, settings_in_the_file_of
+from ops.stack.stack_document import backend_folder
 from ops.stack.state_file import StateDamagedError
 from ops.world.azure import read_azure
 from ops.world.control_planes import read_control_planes

@@ -63,7 +63,8 @@ def test_a_process_of_another_container_is_not_seen(
     engines: StartedEngines, process: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = begun(engines, process)
-    monkeypatch.setattr(lock, "_namespace", lambda: "pid:[4026539999]")
+    elsewhere = {**_here(), "namespace": "pid:[4026539999]"}
+    monkeypatch.setattr(lock, "_here", lambda: elsewhere)
 
     assert [found.runs(is_local=is_local) for is_local in (False, True)] == [None, None]
 
@@ -80,7 +81,7 @@ def test_after_a_restart_of_the_same_machine_no_engine_runs(
     is_local: bool,
     runs: bool | None,
 ) -> None:
-    here = replace(_here(), machine="this")  # a container may have no id
+    here = {**_here(), "machine": "this"}  # a container may have no id
     monkeypatch.setattr(lock, "_here", lambda: here)
     before = replace(begun(engines, process), boot="the boot before", machine=machine)
 
@@ -93,7 +94,8 @@ def test_an_engine_that_was_seen_to_end_does_not_run_wherever_that_is_read(
     starting = engines.starting()
     starting.begin(process.pid)
     starting.end(may_have_lock=True)
-    monkeypatch.setattr(lock, "_namespace", lambda: "pid:[4026539999]")
+    elsewhere = {**_here(), "namespace": "pid:[4026539999]"}
+    monkeypatch.setattr(lock, "_here", lambda: elsewhere)
 
     [found] = engines.all()
     assert found.runs(is_local=False) is False
