@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 # The arguments in a kubeconfig.
@@ -12,12 +13,9 @@ _EXEC: Final = ["token", "--exec"]
 
 def main() -> None:
     """Run a command; a CommandError or AccessError is printed without a trace, with exit code 1 (2 for wrong usage)."""
-    if sys.argv[1:3] == _EXEC:
-        from ops.kept_token import kept_credential
-
-        if (credential := kept_credential(sys.argv[3:], os.environ)) is not None:
-            print(credential)
-            return
+    if sys.argv[1:3] == _EXEC and (credential := kept_credential(sys.argv[3:], os.environ)) is not None:
+        print(credential)
+        return
 
     import gc
     import logging
@@ -39,6 +37,28 @@ def main() -> None:
     except AccessError as error:
         print(f"idstack: {error}", file=sys.stderr)
         sys.exit(1)
+
+
+def kept_credential(arguments: Sequence[str], environ: Mapping[str, str]) -> str | None:
+    """The ExecCredential for the arguments behind `token --exec`, as a kubeconfig has them, with a cached token.
+
+    kubectl and Helm ask for it at each call, and the import of typer takes longer than all of this. None if the command
+    itself has to run: for other arguments, without a cached token, and to report errors.
+    """
+    from identity.aks import token_cache, tokens
+    from identity.aks.exec_credential import ExecRequest, render
+    from identity.aks.login import Login, without_strays
+    from identity.azure.errors import AccessError
+
+    try:
+        if (login := Login.of_arguments(arguments)) is None:
+            return None
+        request = ExecRequest(environ)
+        cache = token_cache.TokenCache(token_cache.directory(environ))
+        token = tokens.kept(login, cache, without_strays(environ, login.kind))
+    except AccessError:
+        return None
+    return None if token is None else render(request.api_version, token.value, token.renew_at)
 
 
 if __name__ == "__main__":

@@ -15,17 +15,10 @@ from rich.console import Console
 from identity.login_kinds import LOGIN_KINDS, LoginKind
 from identity.similar import did_you_mean
 from ops.stack import plugins
-from ops.stack.chosen_stack import chosen_stack, require_stack
+from ops.stack.chosen_stack import chosen_stack, require_stack, stack_names
 from ops.stack.environment import ROOT
 from ops.stack.errors import CommandError
 from ops.stack.streaming import Deadline
-
-
-def complete_stacks() -> list[str]:
-    """The stacks with a file."""
-    from ops.stack.chosen_stack import stack_names
-
-    return stack_names()
 
 
 def complete_clusters(context: typer.Context) -> list[str]:
@@ -43,9 +36,7 @@ def complete_identities(context: typer.Context) -> list[str]:
 
 def _clusters(context: typer.Context) -> Iterator[str]:
     from identity.settings.stack_file import written_for
-    from ops.stack.chosen_stack import chosen_stack
     from ops.stack.configuration import named_clusters
-    from ops.stack.errors import CommandError
 
     try:
         stack = context.params.get("stack") or chosen_stack()[0]
@@ -68,21 +59,15 @@ AuthorityOption: TypeAlias = Annotated[str | None, typer.Option(help="Authority 
 ServerOption: TypeAlias = Annotated[str | None, typer.Option(help="Application (client) id of the AKS API servers.")]
 
 
-def bare(names: list[str]) -> list[str]:
-    """The names of stacks, which are bare: the organization comes from the login. Raises BadParameter for others."""
-    for name in names:
-        if "/" in name:
-            own = name.rpartition("/")[2]
-            raise typer.BadParameter(
-                f"{name!r} has an organization or a project in it; accepted: the name of the stack alone, {own!r}. "
-                f"`idstack pulumi --stack {own} -- org set-default <organization>` chooses the organization"
-            )
-    return names
-
-
 def bare_name(name: str) -> str:
-    """The same of one stack."""
-    return bare([name])[0]
+    """The name of a stack, which is bare: the organization comes from the login. Raises BadParameter for another."""
+    if "/" in name:
+        own = name.rpartition("/")[2]
+        raise typer.BadParameter(
+            f"{name!r} has an organization or a project in it; accepted: the name of the stack alone, {own!r}. "
+            f"`idstack pulumi --stack {own} -- org set-default <organization>` chooses the organization"
+        )
+    return name
 
 
 def _named_stack(context: typer.Context, name: str) -> str:
@@ -113,7 +98,7 @@ def _stack_option(callback: Callable[[typer.Context, str], str]) -> Any:
         help="Name of the stack.",
         show_default=DEFAULT_CHOICE,
         callback=callback,
-        autocompletion=complete_stacks,
+        autocompletion=lambda: stack_names(),
     )
 
 

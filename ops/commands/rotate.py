@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Final, cast
 
 import typer
 
+from identity.catalogue import CONTROL_PLANE
 from identity.credentials import rfc3339
 from identity.credentials.renewal_request import RenewalRequest
+from identity.credentials.schedule import Delivery, Slot, Slots, spare_is_free
+from identity.plugin_schema import CertificateSlot, CredentialSecretState, RenewalScheduleState
+from identity.similar import similar
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption, complete_identities
 from ops.commands.renew import prepare_renewal
 from ops.commands.status import show
 from ops.renewal.guard import Renewable, renewable
-from ops.renewal.rotation import chosen, free_at, pods, slots
 from ops.renewal.run import RenewalRun
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError, WrongUsageError
@@ -128,21 +131,74 @@ def _check_pods(identities: Iterable[Renewable], screen: Screen, *, force: bool)
     screen.console.print(f"These pods cannot sign in if they have not loaded the current certificate yet:\n{listed}")
 
 
+def _listed(identities: Iterable[Renewable]) -> str:
+    return "\n".join(f"  {identity.name}: {pods(identity)}" for identity in identities)
+
+
 def _revocation_now(identities: Iterable[Renewable]) -> str:
-    listed = "\n".join(f"  {identity.name}: {pods(identity)}" for identity in identities)
     return (
         "Every certificate is withdrawn now; then new ones are issued, proven and delivered.\n"
         "No old key can sign in any more. Tokens issued before stay valid for up to 90 minutes.\n"
         "These pods cannot sign in until the new credential is delivered and they load it, at the latest 6 hours after "
-        f"the CSI driver has polled; restart them after this command to speed that up:\n{listed}"
+        f"the CSI driver has polled; restart them after this command to speed that up:\n{_listed(identities)}"
     )
 
 
 def _revocation(identities: Iterable[Renewable]) -> str:
-    listed = "\n".join(f"  {identity.name}: {pods(identity)}" for identity in identities)
     return (
         "A new certificate is delivered first; then the leaked one is withdrawn.\n"
         "From then on the old key cannot sign in. Tokens issued before stay valid for up to 90 minutes.\n"
         "These pods cannot sign in until they load the new credential, at the latest 6 hours after the CSI driver "
-        f"has polled; restart them to speed that up:\n{listed}"
+        f"has polled; restart them to speed that up:\n{_listed(identities)}"
     )
+
+
+_MOUNTS: Final = {row.field: row.mounts for row in CONTROL_PLANE}
+
+
+def free_at(identity: Renewable) -> datetime | None:
+    """When no pod needs the certificate any more that a renewal replaces; None if no pod has one yet."""
+    if identity.secret is None:
+        return None
+    written = cast(CredentialSecretState, identity.secret.get("outputs", {}))
+    delivered = Delivery.named(written.get("generation", ""), rfc3339.parse(written["deliveredAt"]))
+    return None if delivered is None else spare_is_free(slots(identity), delivered)
+
+
+def pods(identity: Renewable) -> str:
+    """Container and Deployment of every consumer."""
+    return ", ".join(f"{mount.container} in {mount.deployment}" for mount in _MOUNTS[identity.owner.identity])
+
+
+def slots(identity: Renewable) -> Slots:
+    """The certificates of an identity by its schedule."""
+    written = cast(RenewalScheduleState, identity.schedule["inputs"])
+    return Slots(written["current"], _slot(written.get("a")), _slot(written.get("b")))
+
+
+def chosen(stack: str, candidates: Collection[Renewable], identities: Collection[str]) -> list[Renewable]:
+    """The stack's candidates that `identities` names (`ingress`, or `hc1/ingress` for one cluster); all without any.
+
+    Raises CommandError for a name without a certificate of this stack, and if no identity has one.
+    """
+    if not candidates:
+        raise CommandError(f"the stack {stack} issues no certificate: there is nothing to rotate")
+    names = {name for candidate in candidates for name in (candidate.name, candidate.owner.identity)}
+    if unknown := sorted(set(identities) - names):
+        listed = (f"{name} (did you mean {close}?)" if (close := similar(name, names)) else name for name in unknown)
+        raise CommandError(
+            f"the stack {stack} issues no certificate for {', '.join(listed)}; it issues those of "
+            f"{', '.join(candidate.name for candidate in candidates)}. A credential that is issued elsewhere is "
+            f"renewed there: put the new document where the configuration names it and run `make up STACK={stack}`"
+        )
+    return [
+        candidate
+        for candidate in candidates
+        if not identities or {candidate.name, candidate.owner.identity} & set(identities)
+    ]
+
+
+def _slot(written: CertificateSlot | None) -> Slot | None:
+    if written is None:
+        return None
+    return Slot(written["generation"], rfc3339.parse(written["notBefore"]), written["validDays"])

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from typing import Any
+from collections.abc import Callable, Collection
 
 from identity import resource_types
 from identity.aks.control_planes import control_planes, identities_in_use, refusal, unreadable
 from identity.azure.errors import AccessError
 from identity.naming import control_plane_namespace
-from identity.outputs import StackOutputs, cluster_side
+from identity.outputs import cluster_side
 from ops.access.management_cluster import api_server
 from ops.doctor.checks.sign_in import REGISTRATION
 from ops.doctor.checks.vault import SECRET
 from ops.doctor.diagnosis import CheckStatus, diagnose
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.state import StateResource
 from ops.world.look import look
 
 
@@ -34,8 +32,19 @@ def require_no_control_plane(engine: Engine, warn: Callable[[str], None]) -> Non
         for resource in resources
         if resource["type"] == resource_types.HOSTED_CLUSTER_OBJECT
     ]
-    deleted = _deleted_namespaces(resources)
-    existing = _existing(engine, [*deleted, *_served_namespaces(outputs, applied)])
+    # HyperShift owns a retained namespace now.
+    deleted = [
+        resource["inputs"]["metadata"]["name"]
+        for resource in resources
+        if resource["type"] == resource_types.NAMESPACE and not resource.get("retainOnDelete")
+    ]
+    # `destroy` deletes a HostedCluster in the state before the identities, with its control plane.
+    served = [
+        control_plane_namespace(cluster["namespace"], name)
+        for name, cluster in (outputs.get("hostedClusters") or {}).items()
+        if name not in applied and cluster_side(outputs, cluster) == "hypershift" and "managementClusterId" in outputs
+    ]
+    existing = _existing(engine, [*deleted, *served])
     if warning := ended_credentials(engine, sorted({*applied, *existing.values()})):
         warn(warning)
     if losing := {namespace: existing[namespace] for namespace in deleted if namespace in existing}:
@@ -56,29 +65,6 @@ def _existing(engine: Engine, namespaces: Collection[str]) -> dict[str, str]:
             f"{unreadable(namespaces, error)}. If the management cluster itself does not exist any more, `idstack "
             f"pulumi --stack {engine.stack} -- destroy` runs without the check of identities"
         ) from None
-
-
-def _deleted_namespaces(resources: Iterable[StateResource]) -> list[str]:
-    """The namespaces in the state, except retained ones, which HyperShift owns now."""
-    return [
-        resource["inputs"]["metadata"]["name"]
-        for resource in resources
-        if resource["type"] == resource_types.NAMESPACE and not resource.get("retainOnDelete")
-    ]
-
-
-def _served_namespaces(outputs: StackOutputs[Any], applied: Collection[str]) -> list[str]:
-    """The namespaces of the control planes that use the stack's identities; none without a management cluster.
-
-    `destroy` deletes a HostedCluster in the state before the identities, with its control plane.
-    """
-    if "managementClusterId" not in outputs:
-        return []
-    return [
-        control_plane_namespace(cluster["namespace"], name)
-        for name, cluster in (outputs.get("hostedClusters") or {}).items()
-        if name not in applied and cluster_side(outputs, cluster) == "hypershift"
-    ]
 
 
 _CHECKS = (SECRET, REGISTRATION)

@@ -6,8 +6,7 @@ other states are read only for a cluster that is new in the stack.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable
 
 from identity.naming import dashed
 from ops.stack.configuration import named_clusters
@@ -24,8 +23,12 @@ def refuse_duplicates(engine: Engine, resources: Iterable[StateResource], report
         resources: those in the stack's state.
         report: prints a line for the user.
     """
-    known = dict(_of_last_run(resources))
-    new = {name: infra_id for name, infra_id in _configured(engine.written()) if known.get(name) != infra_id}
+    clusters = outputs_in(resources).get("hostedClusters", {})
+    known = {name: cluster["hostedClusterSpec"]["infraID"] for name, cluster in clusters.items()}
+    # Without those that the program will refuse.
+    written = named_clusters(engine.written().get("hostedClusters"))
+    configured = {cluster["name"]: str(cluster.get("infraID") or dashed(cluster["name"])) for cluster in written}
+    new = {name: infra_id for name, infra_id in configured.items() if known.get(name) != infra_id}
     if not new:
         return
     stacks = Stacks.read(engine)
@@ -40,15 +43,3 @@ def refuse_duplicates(engine: Engine, resources: Iterable[StateResource], report
         raise CommandError("\n".join([f"nothing was changed in {engine.stack}:", *taken]))
     if unread := sorted(stacks.unread.keys() - stacks.contents.keys() - {engine.stack}):
         report(f"not compared with the infraIDs of {', '.join(unread)}, whose states cannot be read")
-
-
-def _of_last_run(resources: Iterable[StateResource]) -> Iterator[tuple[str, str]]:
-    """The hosted clusters of the last complete run, with their infraIDs."""
-    for name, cluster in outputs_in(resources).get("hostedClusters", {}).items():
-        yield name, cluster["hostedClusterSpec"]["infraID"]
-
-
-def _configured(written: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The hosted clusters in the stack's file, without those that the program will refuse."""
-    for cluster in named_clusters(written.get("hostedClusters")):
-        yield cluster["name"], str(cluster.get("infraID") or dashed(cluster["name"]))

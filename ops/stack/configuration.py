@@ -21,27 +21,24 @@ from identity import yaml_text
 from identity.clouds import LOCAL_CLOUD
 from identity.settings.schema.problems import NAMESPACE, Place
 from identity.settings.stack_file import own_values
-from ops.stack.chosen_stack import no_such_stack
 from ops.stack.environment import LocalPaths, local_paths, project_name
 from ops.stack.errors import CommandError
-from ops.stack.stack_document import BACKEND_VARIABLE, document_in, replace_file
+from ops.stack.stack_document import BACKEND_VARIABLE, replace_file
 from ops.stack.state import State
 
 _SALT: Final = "encryptionsalt"
 _SECURE: Final = "secure"
 
 
-def require_local_cloud(source: Path) -> None:
-    """Raise CommandError unless the configuration `source` exists and has `cloud: local`.
+def require_local_cloud(name: str, document: Mapping[str, Any]) -> None:
+    """Raise CommandError unless the document in a stack's file of this name has `cloud: local`.
 
     The emulated plugins would refuse another cloud's stack as well, but with a message that does not mention its name.
     """
-    if not source.exists():
-        raise no_configuration(source)
-    cloud = own_values(document_in(source)).get("cloud")
+    cloud = own_values(document).get("cloud")
     if cloud != LOCAL_CLOUD:
         raise CommandError(
-            f"{source.name} has `{NAMESPACE}:cloud: {cloud}`, but its stack has the name of a local stack, local or "
+            f"{name} has `{NAMESPACE}:cloud: {cloud}`, but its stack has the name of a local stack, local or "
             f"local-<word>. Set `{NAMESPACE}:cloud: {LOCAL_CLOUD}`, or give the stack another name"
         )
 
@@ -57,11 +54,6 @@ def named_clusters(hosted_clusters: Any) -> Iterator[Mapping[str, Any]]:
     for cluster in hosted_clusters if isinstance(hosted_clusters, list) else ():
         if isinstance(cluster, Mapping) and isinstance(cluster.get("name"), str):
             yield cluster
-
-
-def no_configuration(source: Path) -> CommandError:
-    """The error for a stack whose configuration `source` does not exist."""
-    return no_such_stack(source.name.removeprefix("Pulumi.").removesuffix(".yaml"), source.parent)
 
 
 def local_copy(source: Path) -> Path:

@@ -16,6 +16,7 @@ from identity.azure.errors import AccessError
 from identity.outputs import StackOutputs
 from identity.settings import stack_file
 from ops.stack import configuration, existing, plugins, state_file
+from ops.stack.chosen_stack import no_such_stack
 from ops.stack.environment import local_paths
 from ops.stack.errors import CommandError, RunInterruptedError
 from ops.stack.failures import NoSuchStackError, VanishedDraftError, disk_failure, remedies
@@ -26,7 +27,8 @@ from ops.stack.streaming import Standstill
 
 T = TypeVar("T")
 _LISTINGS: Final = 10
-# The engine accepts the option of `_event_log` only with this variable.
+# It writes the events of a run, with masked secrets. The engine accepts it only with the variable.
+_EVENT_LOG: Final = "--event-log"
 _WITH_EVENT_LOG: Final = {"PULUMI_DEBUG_COMMANDS": "true"}
 
 
@@ -59,7 +61,7 @@ class Engine(PulumiRuns):
         """
         if not self.is_local:
             return
-        configuration.require_local_cloud(self.file)
+        configuration.require_local_cloud(self.file.name, self.document())
         local_paths().create()
         plugins.install(local_paths())
         project = local_paths().engine
@@ -111,7 +113,7 @@ class Engine(PulumiRuns):
     def preview(self, arguments: Sequence[str] = (), *, hold: bool = False, events: Path | None = None) -> None:
         """`pulumi preview`; with `hold` it keeps every certificate, also those that are due. `events` as for `up`."""
         self._require_one_deployer()
-        log = () if events is None else _event_log(events)
+        log = () if events is None else (_EVENT_LOG, str(events))
         with self._held() if hold else nullcontext(self._configuration()) as options:
             self._stream("preview", *log, *options, *arguments, environment=_WITH_EVENT_LOG if log else None)
 
@@ -148,7 +150,7 @@ class Engine(PulumiRuns):
         """Stream a command that writes its events to `log`; the error of a failed one has the remedies for them."""
         debugging = {**(environment or {}), **_WITH_EVENT_LOG}
         try:
-            self._stream(command, *_event_log(log), *options, environment=debugging, standstill=standstill)
+            self._stream(command, _EVENT_LOG, str(log), *options, environment=debugging, standstill=standstill)
         except RunInterruptedError:
             raise
         except CommandError as error:
@@ -290,7 +292,7 @@ class Engine(PulumiRuns):
     def document(self) -> dict[str, Any]:
         """The document in the stack's file; raises CommandError if there is none, or it cannot be read."""
         if not self.file.exists():
-            raise configuration.no_configuration(self.file)
+            raise no_such_stack(self.stack, self.root)
         return document_in(self.file)
 
     def configuration_text(self) -> str:
@@ -298,7 +300,7 @@ class Engine(PulumiRuns):
         try:
             return self.file.read_text(encoding="utf-8")
         except FileNotFoundError:
-            raise configuration.no_configuration(self.file) from None
+            raise no_such_stack(self.stack, self.root) from None
 
     def write_configuration(self, text: str) -> bool:
         """Write the stack's file if there is none; returns whether it did."""
@@ -360,13 +362,8 @@ class Engine(PulumiRuns):
             try:
                 shutil.copyfile(source, held)
             except FileNotFoundError:
-                raise configuration.no_configuration(self.file) from None
+                raise no_such_stack(self.stack, self.root) from None
             options = ("--config-file", str(held))
             key = ("--path", "credentials.renewal", "hold")
             self._capture("config", "set", *key, *options, "--stack", self.stack)
             yield options
-
-
-def _event_log(file: Path) -> tuple[str, str]:
-    """The option that writes the events of a run; secrets are masked in them."""
-    return "--event-log", str(file)

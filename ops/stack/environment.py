@@ -17,7 +17,6 @@ import os
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -80,16 +79,22 @@ def project_name(root: Path) -> str:
     return str(yaml_text.load((root / "Pulumi.yaml").read_text(encoding="utf-8"))["name"])
 
 
-@dataclass(frozen=True)
 class LocalPaths:
     """The files of the local stacks' engine, beside those of the local cloud in its state directory."""
 
-    state: Path
-
-    @property
-    def record(self) -> Path:
-        """The endpoints of the local cloud (`identity.clouds.LocalEnvironment`); the local cloud writes it."""
-        return self.state / "environment.json"
+    def __init__(self, state: Path) -> None:
+        self.state = state
+        # The endpoints of the local cloud, which writes it.
+        self.record = state / "environment.json"
+        # For the local cluster's API server (`identity.aks.token_cache`), on tmpfs like the pods' mounts.
+        self.tokens = state / "run/tokens"
+        # The stacks' states, the passphrase that encrypts their secrets, and their configurations with the salts.
+        self.engine = state / "pulumi"
+        self.backend = self.engine / "backend"
+        self.passphrase = self.engine / "passphrase"
+        # PULUMI_HOME, with the plugin cache.
+        self.home = self.engine / "home"
+        self.plugins = self.home / "plugins"
 
     def cloud(self) -> LocalEnvironment | None:
         """The endpoints of the local cloud; None without one, or for one of another release: a start replaces it."""
@@ -97,36 +102,6 @@ class LocalPaths:
             return LocalEnvironment.from_file(self.record)
         except (FileNotFoundError, ValueError):
             return None
-
-    @property
-    def tokens(self) -> Path:
-        """Tokens for the local cluster's API server (`identity.aks.token_cache`), on tmpfs like the pods' mounts."""
-        return self.state / "run/tokens"
-
-    @property
-    def engine(self) -> Path:
-        """The engine's directory: backend, home, passphrase, the stacks' configurations with their salts."""
-        return self.state / "pulumi"
-
-    @property
-    def backend(self) -> Path:
-        """The stacks' states."""
-        return self.engine / "backend"
-
-    @property
-    def home(self) -> Path:
-        """PULUMI_HOME."""
-        return self.engine / "home"
-
-    @property
-    def passphrase(self) -> Path:
-        """File with the passphrase that encrypts the stacks' secrets, mode 0600."""
-        return self.engine / "passphrase"
-
-    @property
-    def plugins(self) -> Path:
-        """The plugin cache in PULUMI_HOME."""
-        return self.home / "plugins"
 
     def create(self) -> None:
         """Create directories and passphrase, once."""

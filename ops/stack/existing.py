@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, cast
 
 from identity import resource_types
 from identity.infrastructure import cluster_of
@@ -23,8 +23,6 @@ from identity.plugin_schema import VaultAddress
 from ops.stack.environment import is_local
 from ops.stack.errors import CommandError
 from ops.stack.state import name_of, provider_urn, type_of
-
-_Events: TypeAlias = list[Mapping[str, Any]]
 
 _NONE: Final[Mapping[Any, str]] = MappingProxyType({})
 # Such as `...::pulumi:providers:idstack::default`, with a version behind it where the SDK gives one.
@@ -101,13 +99,19 @@ class ObstacleError(CommandError):
 
 def read(lines: Iterable[str]) -> list[Existing]:
     """The resources that exist already, by the lines of the engine's event log, in the order of their failure."""
-    events = list(_parsed(lines))
+    events: list[Mapping[str, Any]] = []
+    for line in lines:
+        with suppress(ValueError):  # a killed engine may leave half a line at the end
+            events.append(json.loads(line))
     errors: dict[str, str] = {}
+    subscriptions: dict[str, str] = {}
     for event in events:
         diagnostic = event.get("diagnosticEvent", {})
         if diagnostic.get("severity") == "error" and diagnostic.get("urn"):
             errors[diagnostic["urn"]] = errors.get(diagnostic["urn"], "") + diagnostic["message"]
-    subscriptions = dict(_subscriptions(events))
+        resource = event.get("resourcePreEvent", {}).get("metadata", {}).get("new") or {}
+        if resource.get("type") == "pulumi:providers:azure-native":
+            subscriptions[resource["urn"]] = resource["inputs"].get("subscriptionId", "")
     resources = []
     for event in events:
         failed = event.get("resOpFailedEvent", {}).get("metadata", {})
@@ -115,8 +119,8 @@ def read(lines: Iterable[str]) -> list[Existing]:
         is_in_state = operation == "update" and _SECRET_IS_DELETED in error
         if operation.startswith("create") or is_in_state:
             subscription = subscriptions.get(provider_urn(failed["new"]["provider"]), "")
-            existing = _existing(failed["new"], error, subscription)
-            resources += [replace(resource, is_in_state=is_in_state) for resource in [existing] if resource]
+            if existing := _existing(failed["new"], error, subscription):
+                resources.append(replace(existing, is_in_state=is_in_state))
     return resources
 
 
@@ -127,19 +131,27 @@ def hint(resources: Sequence[Existing], stack: str, objections: Mapping[Existing
     """
     deleted = [resource for resource in resources if resource.is_in_state]
     unknown = [resource for resource in resources if not resource.is_in_state and resource not in objections]
-    paragraphs = [_recovery(deleted, stack)] if deleted else []
-    paragraphs += [_adoption(unknown, stack)] if unknown else []
-    paragraphs += [_foreign(objections, stack)] if objections else []
+    paragraphs = []
+    if deleted:
+        paragraphs.append(
+            f"These were deleted, and the vault keeps their names:\n{_listed(deleted, stack)}\n"
+            f"The commands recover them, which takes some seconds; then run `make up STACK={stack}` again"
+        )
+    if unknown:
+        paragraphs.append(
+            f"These exist already, but not in the state of the stack {stack}:\n{_listed(unknown, stack)}\n"
+            "If they are this stack's, such as created by HyperShift's CLI or deleted before, the commands adopt them; "
+            f"then run `make up STACK={stack}` again. {''.join(_advice(unknown, stack))}"
+            "Otherwise delete or rename them. A later `destroy` deletes what the stack has adopted"
+        )
+    if objections:
+        listed = "\n".join(f"  {resource.name}\n    {resource.id}: {why}" for resource, why in objections.items())
+        paragraphs.append(
+            f"These resources conflict with the stack {stack}, and are not adopted, because they may belong to others:"
+            f"\n{listed}\nLeave them to their owner. Names of role assignments and managed identities derive from the "
+            "hosted cluster's infraID, names of secrets from its name: give this cluster its own"
+        )
     return "\n\n".join(paragraphs)
-
-
-def _foreign(objections: Mapping[Existing, str], stack: str) -> str:
-    listed = "\n".join(f"  {resource.name}\n    {resource.id}: {why}" for resource, why in objections.items())
-    return (
-        f"These resources conflict with the stack {stack}, and are not adopted, because they may belong to others:\n"
-        f"{listed}\nLeave them to their owner. Names of role assignments and managed identities derive from the hosted "
-        "cluster's infraID, names of secrets from its name: give this cluster its own"
-    )
 
 
 def _listed(resources: Sequence[Existing], stack: str) -> str:
@@ -149,57 +161,26 @@ def _listed(resources: Sequence[Existing], stack: str) -> str:
     )
 
 
-def _recovery(resources: Sequence[Existing], stack: str) -> str:
-    return (
-        f"These were deleted, and the vault keeps their names:\n{_listed(resources, stack)}\n"
-        f"The commands recover them, which takes some seconds; then run `make up STACK={stack}` again"
-    )
-
-
-def _adoption(resources: Sequence[Existing], stack: str) -> str:
-    stale = (
-        f"{_stale_assignments(stack)} "
-        if any(resource.type == resource_types.ROLE_ASSIGNMENT for resource in resources)
-        else ""
-    )
-    several = f"`make recover STACK={stack}` finds and adopts all that exist. " if len(resources) > 1 else ""
-    infrastructure = (
-        f"{_existing_infrastructure(clusters, stack)}. "
-        if (clusters := _clusters_with_infrastructure(resources))
-        else ""
-    )
-    waiting = "A recovery takes some seconds. " if any(resource.is_deleted for resource in resources) else ""
-    return (
-        f"These exist already, but not in the state of the stack {stack}:\n{_listed(resources, stack)}\n"
-        "If they are this stack's, such as created by HyperShift's CLI or deleted before, the commands adopt them; "
-        f"then run `make up STACK={stack}` again. {stale}{waiting}{several}{infrastructure}"
-        "Otherwise delete or rename them. A later `destroy` deletes what the stack has adopted"
-    )
-
-
-def _stale_assignments(stack: str) -> str:
-    """HyperShift's names do not depend on the principal (openshift/hypershift pull request 8322)."""
-    return (
-        "A role assignment may be of an older identity that no longer exists: Azure keeps it and its name. "
-        f"`.venv/bin/idstack sweep --stack {stack}` says so, and frees the name with `--yes`; if it is adopted "
-        "instead, the next `up` replaces it."
-    )
-
-
-def _clusters_with_infrastructure(resources: Sequence[Existing]) -> list[str]:
-    """The hosted clusters with existing parts of their infrastructure."""
+def _advice(resources: Sequence[Existing], stack: str) -> Iterator[str]:
+    """What else to know before these are adopted."""
+    if any(resource.type == resource_types.ROLE_ASSIGNMENT for resource in resources):
+        # HyperShift's names do not depend on the principal (openshift/hypershift pull request 8322).
+        yield (
+            "A role assignment may be of an older identity that no longer exists: Azure keeps it and its name. "
+            f"`.venv/bin/idstack sweep --stack {stack}` says so, and frees the name with `--yes`; if it is adopted "
+            "instead, the next `up` replaces it. "
+        )
+    if any(resource.is_deleted for resource in resources):
+        yield "A recovery takes some seconds. "
+    if len(resources) > 1:
+        yield f"`make recover STACK={stack}` finds and adopts all that exist. "
     parents = (resource.parent for resource in resources)
-    return sorted(
-        {cluster_of(name_of(parent)) for parent in parents if type_of(parent) == resource_types.INFRASTRUCTURE}
-    )
-
-
-def _existing_infrastructure(clusters: Sequence[str], stack: str) -> str:
-    return (
-        f"If the infrastructure of {', '.join(clusters)} belongs to another owner, configure `infrastructure: "
-        f"existing` there, with the keys that name it (docs/reference/configuration.md); the next `make up "
-        f"STACK={stack}` then deletes the parts that this one has created, if `protect` is off"
-    )
+    if clusters := {cluster_of(name_of(urn)) for urn in parents if type_of(urn) == resource_types.INFRASTRUCTURE}:
+        yield (
+            f"If the infrastructure of {', '.join(sorted(clusters))} belongs to another owner, configure "
+            "`infrastructure: existing` there, with the keys that name it (docs/reference/configuration.md); the next "
+            f"`make up STACK={stack}` then deletes the parts that this one has created, if `protect` is off. "
+        )
 
 
 def _existing(resource: Mapping[str, Any], error: str, subscription: str) -> Existing | None:
@@ -235,18 +216,3 @@ def _existing(resource: Mapping[str, Any], error: str, subscription: str) -> Exi
         metadata = inputs["metadata"]
         return of("/".join(filter(None, (metadata.get("namespace"), metadata["name"]))))
     return None
-
-
-def _parsed(lines: Iterable[str]) -> Iterator[Mapping[str, Any]]:
-    for line in lines:
-        # A killed engine may leave half a line at the end.
-        with suppress(ValueError):
-            yield json.loads(line)
-
-
-def _subscriptions(events: _Events) -> Iterator[tuple[str, str]]:
-    """URN and subscription of each azure-native provider."""
-    for event in events:
-        resource = event.get("resourcePreEvent", {}).get("metadata", {}).get("new") or {}
-        if resource.get("type") == "pulumi:providers:azure-native":
-            yield resource["urn"], resource["inputs"].get("subscriptionId", "")

@@ -74,13 +74,9 @@ def of(stack: str) -> LocalEnvironment | None:
         return None
     cloud = record()
     if cloud is None:
-        argument = "" if stack == LOCAL_STACK else f" STACK={stack}"
-        others = _others() if stack == LOCAL_STACK else ""
+        argument, others = f" STACK={stack}", ""
+        if stack == LOCAL_STACK:
+            argument, names = "", [name for name in stack_names() if not is_local(name)]
+            others = f". Name another one with --stack: {', '.join(names)}" if names else ""
         raise CommandError(f"there is no local stack: `make up{argument}` creates one{others}")
     return cloud
-
-
-def _others() -> str:
-    """The end of the error, with the stacks to choose from."""
-    others = [name for name in stack_names() if not is_local(name)]
-    return f". Name another one with --stack: {', '.join(others)}" if others else ""

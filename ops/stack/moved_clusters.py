@@ -6,10 +6,10 @@ kept. `pulumi state move` moves it without that. Decision record 0063.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 from identity import resource_types
 from identity.settings.stack_file import written_for
@@ -18,8 +18,6 @@ from ops.stack.configuration import named_clusters, shared_stack_of
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.state import StateResource, name_of
-
-_FILE: Final = "Pulumi.{}.yaml"
 
 
 def refuse_moves(engine: Engine) -> None:
@@ -103,21 +101,18 @@ class _Backend:
             if doubtful:
                 half |= dict.fromkeys(doubtful & self.clusters(source) & self.clusters(target), (source, target))
         if half:
-            raise CommandError("\n".join([f"nothing was changed in {self.engine.stack}:", *_half_moved(half)]))
-
-
-def _half_moved(half: Mapping[str, tuple[str, str]]) -> Iterator[str]:
-    for cluster, (source, target) in sorted(half.items()):
-        yield (
-            f"  {cluster} is in the states of both {source} and {target}: its move was interrupted, or one of the "
-            f"states was restored. docs/guides/stacks.md says how the move is finished"
-        )
+            lines = (
+                f"  {cluster} is in the states of both {source} and {target}: its move was interrupted, or one of the "
+                f"states was restored. docs/guides/stacks.md says how the move is finished"
+                for cluster, (source, target) in sorted(half.items())
+            )
+            raise CommandError("\n".join([f"nothing was changed in {self.engine.stack}:", *lines]))
 
 
 def _refused(engine: Engine, moves: Mapping[str, tuple[str, str]]) -> CommandError:
     lines = (
-        f"  {cluster} is in the state of {source}, and in {_FILE.format(target)}: in one change {source} would delete "
-        f"its applications and refuse its pods. Take it out of {_FILE.format(source)}, and move it first, as "
+        f"  {cluster} is in the state of {source}, and in Pulumi.{target}.yaml: in one change {source} would delete "
+        f"its applications and refuse its pods. Take it out of Pulumi.{source}.yaml, and move it first, as "
         f"docs/guides/stacks.md says. Or, if it is not used any more, leave it out of both files until an `up` of "
         f"{source} has deleted it"
         for cluster, (source, target) in sorted(moves.items())

@@ -14,7 +14,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib import metadata
@@ -51,9 +51,12 @@ class Plugin:
         """`real` or `emulated`."""
         return EMULATED if self.executable is None else REAL
 
-
-class PluginUnavailableError(Exception):
-    """There is no real plugin of the required version; the message names the searched places."""
+    @property
+    def command(self) -> list[str]:
+        """The command line that starts it."""
+        if self.executable is None:
+            return [str(_BIN / _executable(self.name))]
+        return [str(_BIN / "real"), "run", str(self.executable)]
 
 
 def parse(text: str) -> frozenset[str]:
@@ -81,8 +84,9 @@ def choose(requested: str | None, base: Mapping[str, str] = os.environ) -> None:
     recorded_names = frozenset(recorded)
     real = recorded_names if requested is None else parse(requested)
     if real != recorded_names and (recorded or paths.passphrase.exists()):
+        listed = f"{', '.join(sorted(recorded))} real" if recorded else "all emulated"
         raise CommandError(
-            f"the provider plugins of the local stack are {_listed(recorded_names)}, which is fixed, because each kind "
+            f"the provider plugins of the local stack are {listed}, which is fixed, because each kind "
             f"writes a different state: run `make down`, then `make up PROVIDERS={_argument(real)}`"
         )
     _record(paths, _find(real, recorded, base))
@@ -116,7 +120,8 @@ def install(paths: LocalPaths, base: Mapping[str, str] = os.environ) -> None:
             folders |= set(paths.plugins.glob(f"resource-{plugin.name}-v*/"))
         for folder in folders:
             folder.mkdir(parents=True, exist_ok=True)
-            replace_file(folder / _executable(plugin.name), _script(_command(plugin)), mode=0o700)
+            script = f'#!/bin/sh\nexec {shlex.join(plugin.command)} "$@"\n'
+            replace_file(folder / _executable(plugin.name), script, mode=0o700)
 
 
 def installed(base: Mapping[str, str] = os.environ) -> Sequence[Plugin]:
@@ -135,22 +140,37 @@ def _find(real: Iterable[str], recorded: Mapping[str, Plugin], base: Mapping[str
     """Every plugin; raises CommandError if one that has to be real is not available."""
     plugins, problems = {name: _emulated(name) for name in NAMES}, {}
     for name in sorted(real):
-        version = plugins[name].version
-        known = recorded.get(name)
-        try:
-            if known is not None and known.version == version and _is_executable(known.executable):
-                plugins[name] = known
-            else:
-                plugins[name] = Plugin(name, version, _search(name, version, base))
-        except PluginUnavailableError as error:
-            problems[name] = str(error)
-    if problems:
-        raise CommandError(_missing(problems, [plugin for plugin in plugins.values() if plugin.executable]))
-    return list(plugins.values())
+        version, known = plugins[name].version, recorded.get(name)
+        if known is not None and known.version == version and _is_executable(known.executable):
+            plugins[name] = known
+        elif isinstance(found := _search(name, version, base), Path):
+            plugins[name] = Plugin(name, version, found)
+        else:
+            problems[f"{name} {version}"] = found
+    if not problems:
+        return list(plugins.values())
+    # The engine of this checkout, for a command in the user's own shell.
+    pulumi = shlex.quote(shutil.which("pulumi", path=variables(LOCAL_STACK)["PATH"]) or "pulumi")
+    alternative = "`make up` needs none of them"
+    if available := frozenset(plugin.name for plugin in plugins.values() if plugin.executable):
+        argument = _argument(available)
+        alternative = f"`make up PROVIDERS={argument}` uses the available ones, and emulated ones for the rest"
+    raise CommandError(
+        "\n".join(
+            [
+                "the requested real provider plugins are not available; nothing was started:",
+                *(f"  {plugin}: {problem}" for plugin, problem in problems.items()),
+                "Install them, or copy their folders from ~/.pulumi/plugins of a machine that reaches Pulumi's "
+                "downloads:",
+                *(f"  {pulumi} plugin install resource {plugin}" for plugin in problems),
+                alternative,
+            ]
+        )
+    )
 
 
-def _search(name: str, version: str, base: Mapping[str, str]) -> Path:
-    """The real plugin of this version: on PATH, in the user's plugin cache, or downloaded into it."""
+def _search(name: str, version: str, base: Mapping[str, str]) -> Path | str:
+    """The real plugin of this version, on PATH, in the user's cache or downloaded into it; or why there is none."""
     problems = []
     executable = _executable(name)
     on_path = shutil.which(executable, path=base.get("PATH", os.defpath))
@@ -166,9 +186,9 @@ def _search(name: str, version: str, base: Mapping[str, str]) -> Path:
         return in_cache.absolute()
     problems.append(f"{in_cache.parent} is not there")
     if problem := _download(name, version, base):
-        raise PluginUnavailableError("; ".join([*problems, problem]))
+        return "; ".join([*problems, problem])
     if not _is_executable(in_cache):
-        raise PluginUnavailableError("; ".join([*problems, f"`pulumi plugin install` put no {executable} there"]))
+        return "; ".join([*problems, f"`pulumi plugin install` put no {executable} there"])
     return in_cache.absolute()
 
 
@@ -190,31 +210,6 @@ def _download(name: str, version: str, base: Mapping[str, str]) -> str | None:
     # The caller's own home, and this checkout's engine.
     environment = {**base, "PATH": variables(LOCAL_STACK, base)["PATH"], "PULUMI_SKIP_UPDATE_CHECK": "1"}
     return install_pinned(name, version, environment)
-
-
-def _missing(problems: Mapping[str, str], available: Sequence[Plugin]) -> str:
-    """The error about unavailable plugins, with the searched places and the remedy."""
-    versions = {name: _emulated(name).version for name in problems}
-    lines = [f"  {name} {versions[name]}: {problem}" for name, problem in problems.items()]
-    installs = [f"  {_pulumi()} plugin install resource {name} {version}" for name, version in versions.items()]
-    argument = _argument(frozenset(plugin.name for plugin in available))
-    alternative = "`make up` needs none of them"
-    if available:
-        alternative = f"`make up PROVIDERS={argument}` uses the available ones, and emulated ones for the rest"
-    return "\n".join(
-        [
-            "the requested real provider plugins are not available; nothing was started:",
-            *lines,
-            "Install them, or copy their folders from ~/.pulumi/plugins of a machine that reaches Pulumi's downloads:",
-            *installs,
-            alternative,
-        ]
-    )
-
-
-def _pulumi() -> str:
-    """The engine of this checkout, for a command in the user's own shell."""
-    return shlex.quote(shutil.which("pulumi", path=variables(LOCAL_STACK)["PATH"]) or "pulumi")
 
 
 def _recorded(paths: LocalPaths) -> dict[str, Plugin]:
@@ -244,16 +239,6 @@ def _file(paths: LocalPaths) -> Path:
     return paths.engine / "plugins.json"
 
 
-def _script(command: Sequence[str]) -> str:
-    return f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n'
-
-
-def _command(plugin: Plugin) -> list[str]:
-    if plugin.executable is None:
-        return [str(_BIN / _executable(plugin.name))]
-    return [str(_BIN / "real"), "run", str(plugin.executable)]
-
-
 def _emulated(name: str) -> Plugin:
     return Plugin(name, metadata.version(f"pulumi-{name}"))
 
@@ -272,10 +257,6 @@ def _argument(real: frozenset[str]) -> str:
     return ",".join(sorted(real)) or EMULATED
 
 
-def _listed(real: frozenset[str]) -> str:
-    return f"{', '.join(sorted(real))} real" if real else "all emulated"
-
-
 NAMES: Final = ("azure-native", "azuread", "kubernetes")
 _CHECKSUMS: Final = downloads.CHECKSUMS
 # azure-native has some hundred megabytes.
@@ -290,14 +271,25 @@ def provide_pinned(stack: str, environment: Mapping[str, str]) -> None:
     cannot be downloaded or has another checksum.
     """
     refused = unpinned_plugins(environment)
-    if refused and _is_wanted(refused):
+    if refused and sys.stdin.isatty() and sys.stderr.isatty() and confirmed_plugins(refused):
         from tools import pin
 
         with redirect_stdout(sys.stderr):
             pin.main(file=_CHECKSUMS)
         refused = unpinned_plugins(environment)
     if refused:
-        raise CommandError(_refusal(stack, refused))
+        install = f"  idstack pulumi --stack {stack} -- plugin install resource"
+        raise CommandError(
+            "\n".join(
+                [
+                    f"the provider plugins {listed_plugins(refused)} are not installed, and tools/checksums.txt has no "
+                    "checksum of them for this machine; nothing was downloaded and nothing was started.",
+                    "For everybody: `make pin`, compare the new lines with the releases on GitHub, commit them.",
+                    "For yourself, if you trust the download:",
+                    *(f"{install} {name} {version}" for name, version in refused),
+                ]
+            )
+        )
     for name, version in _missing_archive(environment):
         if problem := install_pinned(name, version, environment):
             raise CommandError(problem)
@@ -364,34 +356,14 @@ def cached(name: str, version: str, environment: Mapping[str, str]) -> Path:
     return pulumi_home(environment) / "plugins" / f"resource-{name}-v{version}" / f"pulumi-resource-{name}"
 
 
-def current() -> list[tuple[str, str]]:
-    """Name and version of the plugin of each installed SDK."""
-    return [(name, metadata.version(f"pulumi-{name}")) for name in NAMES]
-
-
-def _wanted() -> Iterator[tuple[str, str]]:
-    """Name and version of every plugin: the SDKs' first, then other pinned ones."""
-    sdks = current()
-    yield from sdks
-    yield from (plugin for plugin in _pinned() if plugin not in sdks)
-
-
 def _missing_archive(environment: Mapping[str, str]) -> list[tuple[str, str]]:
-    return [plugin for plugin in _wanted() if not os.access(cached(*plugin, environment), os.X_OK)]
-
-
-def _pinned() -> Iterator[tuple[str, str]]:
-    """Name and version of every plugin whose archive for this machine has a checksum."""
+    """Name and version of each plugin that is not in the cache: the SDKs' first, then other pinned ones."""
     ending = re.escape("-".join(downloads.this_platform()))
-    archive = re.compile(rf"pulumi-resource-(?P<name>[a-z-]+)-v(?P<version>[\d.]+)-{ending}\.tar\.gz")
-    for name in downloads.checksums(_CHECKSUMS):
-        if match := archive.fullmatch(name):
-            yield match["name"], match["version"]
-
-
-def _is_wanted(plugins: list[tuple[str, str]]) -> bool:
-    """Whether the user at a terminal confirms to pin these plugins."""
-    return sys.stdin.isatty() and sys.stderr.isatty() and confirmed_plugins(plugins)
+    archive = re.compile(rf"pulumi-resource-([a-z-]+)-v([\d.]+)-{ending}\.tar\.gz")
+    matches = map(archive.fullmatch, downloads.checksums(_CHECKSUMS))
+    sdks = [(name, metadata.version(f"pulumi-{name}")) for name in NAMES]
+    wanted = dict.fromkeys([*sdks, *((match[1], match[2]) for match in matches if match)])
+    return [plugin for plugin in wanted if not os.access(cached(*plugin, environment), os.X_OK)]
 
 
 def confirmed_plugins(plugins: list[tuple[str, str]]) -> bool:
@@ -401,19 +373,4 @@ def confirmed_plugins(plugins: list[tuple[str, str]]) -> bool:
         "and Pulumi's site, compare both with the digest that GitHub states, and write tools/checksums.txt?",
         console=Console(stderr=True, soft_wrap=True),
         default=False,
-    )
-
-
-def _refusal(stack: str, plugins: list[tuple[str, str]]) -> str:
-    installs = [
-        f"  idstack pulumi --stack {stack} -- plugin install resource {name} {version}" for name, version in plugins
-    ]
-    return "\n".join(
-        [
-            f"the provider plugins {listed_plugins(plugins)} are not installed, and tools/checksums.txt has no "
-            "checksum of them for this machine; nothing was downloaded and nothing was started.",
-            "For everybody: `make pin`, compare the new lines with the releases on GitHub, commit them.",
-            "For yourself, if you trust the download:",
-            *installs,
-        ]
     )

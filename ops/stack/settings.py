@@ -41,7 +41,7 @@ def require_sound_configuration(engine: Engine) -> None:
     Only the engine can read encrypted values: the program validates a file with such values.
     """
     if engine.is_local:
-        require_local_cloud(engine.file)
+        require_local_cloud(engine.file.name, engine.document())
     written = engine.written()
     if has_secret(list(written.values())):
         return

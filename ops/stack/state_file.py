@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -68,62 +67,6 @@ class StateDamagedError(CommandError):
         return f"the state was truncated, and was replaced by that of {_date(self.copy)}: {self.copy}"
 
 
-@dataclass(frozen=True)
-class _StateFile:
-    """The state of one stack in a backend of files.
-
-    `backups` has the engine's copies of finished runs, `history` their records.
-    """
-
-    path: Path
-    backups: Path
-    history: Path
-
-    @property
-    def stack(self) -> str:
-        return self.path.stem
-
-    def damage(self) -> StateDamagedError | None:
-        """The error about it, None if it is sound or missing."""
-        if not self.path.exists() or _is_sound(self.path):
-            return None
-        size = self.path.stat().st_size
-        what = f"the state of {self.stack} cannot be read: {self.path} is truncated or overwritten ({size} bytes)"
-        restore = f"`.venv/bin/idstack restore --stack {self.stack} <file>` gives it the state of a backup"
-        previous = self.path.with_name(f"{self.path.name}.bak")
-        copies = [previous, *self.backups.glob(f"{self.stack}.*.json")]
-        sound = [file for file in copies if _is_sound(file)]
-        copy = max(sound, key=lambda file: file.stat().st_mtime, default=None)
-        if copy is None and (len(copies) > 1 or any(self.history.glob("*"))):
-            return StateDamagedError(
-                f"{what}, and no copy beside it is sound. {restore}; without one see docs/guides/disaster.md"
-            )
-        if copy is None and previous.exists():
-            return StateDamagedError(
-                f"{what}, its copy as well, and no run of the stack has ended. `make recover STACK={self.stack}` makes "
-                "it empty, and says how to find the created resources; free some space first",
-                self.path,
-                made=f"the state of {self.stack} is empty now, without the resources that its first run created. "
-                f"`.venv/bin/idstack sweep --stack {self.stack}` lists the applications and managed identities that "
-                "carry the program's tags, each with its owner id. Those of the run have one owner id and this stack's "
-                f"name: `.venv/bin/idstack recover --stack {self.stack} --no-up --owner <owner id>` makes the stack "
-                "their owner, and `sweep --yes` then deletes them, so that none is created twice. Then `make up "
-                f"STACK={self.stack}` brings it up, and names the commands that adopt other existing resources",
-            )
-        if copy is None:
-            return StateDamagedError(
-                f"{what}. It was truncated before the first run, which has created nothing. `make recover "
-                f"STACK={self.stack}` creates the stack again and brings it up; free some space first",
-                self.path,
-            )
-        return StateDamagedError(
-            f"{what}, as by a full disk. `make recover STACK={self.stack}` replaces it by the copy of {_date(copy)} "
-            f"({copy}), and finds what was created since; free some space first. Or {restore}",
-            self.path,
-            copy,
-        )
-
-
 def is_unsound(errors: str) -> bool:
     """Whether the engine's standard error reports invalid JSON."""
     return _UNSOUND.search(errors) is not None
@@ -131,9 +74,13 @@ def is_unsound(errors: str) -> bool:
 
 def find(stack: str, backend: str | None) -> StateDamagedError | None:
     """The damage of the state's file; None for a sound one, and for a backend that is not a folder."""
+    return _first_damage(backend, f"{stack}.json")
+
+
+def _first_damage(backend: str | None, name: str) -> StateDamagedError | None:
     directory = backend_folder(backend)
-    files = [] if directory is None else _files(directory)
-    return next((damage for file in files if file.stack == stack and (damage := file.damage())), None)
+    files = [] if directory is None else sorted((directory / "stacks").rglob(name))
+    return next((found for file in files if directory and (found := _damage(file, directory))), None)
 
 
 def damage(errors: str, stack: str, backend: str | None) -> StateDamagedError | None:
@@ -148,9 +95,8 @@ def damage(errors: str, stack: str, backend: str | None) -> StateDamagedError | 
         return own
     if not is_unsound(errors):
         return None
-    directory = backend_folder(backend)
-    if directory is not None:
-        return next((other for file in _files(directory) if (other := file.damage())), None)
+    if backend_folder(backend) is not None:
+        return _first_damage(backend, "*.json")
     if _CHECKPOINT not in errors:
         return None
     return StateDamagedError(
@@ -161,10 +107,47 @@ def damage(errors: str, stack: str, backend: str | None) -> StateDamagedError | 
     )
 
 
-def _files(directory: Path) -> list[_StateFile]:
-    stacks, backups, history = (directory / name for name in ("stacks", "backups", "history"))
-    places = {path: path.parent.relative_to(stacks) / path.stem for path in sorted(stacks.rglob("*.json"))}
-    return [_StateFile(path, backups / place, history / place) for path, place in places.items()]
+def _damage(path: Path, directory: Path) -> StateDamagedError | None:
+    """The error about a state's file in the folder of a backend, None if it is sound.
+
+    `backups` there has the engine's copies of finished runs, `history` their records.
+    """
+    if not path.exists() or _is_sound(path):
+        return None
+    stack, place = path.stem, path.parent.relative_to(directory / "stacks") / path.stem
+    what = f"the state of {stack} cannot be read: {path} is truncated or overwritten ({path.stat().st_size} bytes)"
+    restore = f"`.venv/bin/idstack restore --stack {stack} <file>` gives it the state of a backup"
+    previous = path.with_name(f"{path.name}.bak")
+    copies = [previous, *(directory / "backups" / place).glob(f"{stack}.*.json")]
+    copy = max(filter(_is_sound, copies), key=lambda file: file.stat().st_mtime, default=None)
+    if copy is not None:
+        return StateDamagedError(
+            f"{what}, as by a full disk. `make recover STACK={stack}` replaces it by the copy of {_date(copy)} "
+            f"({copy}), and finds what was created since; free some space first. Or {restore}",
+            path,
+            copy,
+        )
+    if len(copies) > 1 or any((directory / "history" / place).glob("*")):
+        return StateDamagedError(
+            f"{what}, and no copy beside it is sound. {restore}; without one see docs/guides/disaster.md"
+        )
+    if not previous.exists():
+        return StateDamagedError(
+            f"{what}. It was truncated before the first run, which has created nothing. `make recover STACK={stack}` "
+            "creates the stack again and brings it up; free some space first",
+            path,
+        )
+    return StateDamagedError(
+        f"{what}, its copy as well, and no run of the stack has ended. `make recover STACK={stack}` makes it empty, "
+        "and says how to find the created resources; free some space first",
+        path,
+        made=f"the state of {stack} is empty now, without the resources that its first run created. "
+        f"`.venv/bin/idstack sweep --stack {stack}` lists the applications and managed identities that carry the "
+        "program's tags, each with its owner id. Those of the run have one owner id and this stack's name: "
+        f"`.venv/bin/idstack recover --stack {stack} --no-up --owner <owner id>` makes the stack their owner, and "
+        "`sweep --yes` then deletes them, so that none is created twice. Then `make up "
+        f"STACK={stack}` brings it up, and names the commands that adopt other existing resources",
+    )
 
 
 def _date(file: Path) -> str:

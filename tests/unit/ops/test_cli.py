@@ -67,7 +67,7 @@ def test_a_kept_token_costs_a_few_modules_of_the_standard_library(tmp_path: Path
 
     modules = imported("token", "--exec", *login.arguments(), IDSTACK_TOKEN_CACHE=str(tmp_path / "tokens"))
 
-    assert "ops.kept_token" in modules
+    assert "identity.aks.token_cache" in modules
     assert "ops.cli" not in modules, "the token was not found"
     assert not {name.partition(".")[0] for name in modules} & {*_HEAVY, "typer", "pydantic", "rich", "jwt"}
     assert len(modules) < 140

@@ -15,7 +15,7 @@ import pytest
 from identity.credentials.certificate import IssuedCertificate
 from localcloud.testing.azure import imds_app as imds
 from localcloud.testing.hosts import Serve
-from ops.kept_token import kept_credential
+from ops.__main__ import kept_credential
 from tests.unit.identity.aks.world import (
     AKS,
     STRANGER,

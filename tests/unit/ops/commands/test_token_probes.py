@@ -10,7 +10,7 @@ import pytest
 from identity.catalogue import CONTROL_PLANE
 from localcloud.testing.kubernetes import HOSTED_TOKENS_DRIVER
 from localcloud.testing.running import StateDirectory
-from ops.commands.token_probes import deployments
+from ops.commands.up import deployments
 from ops.stack import local_cloud
 from ops.stack.environment import STATE_DIRECTORY_VARIABLE
 from tests.unit.identity.settings.world import configuration, hosted_cluster, load
