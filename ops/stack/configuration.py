@@ -7,7 +7,6 @@ beside its state, and the engine reads a copy of the configuration with the salt
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -120,27 +119,17 @@ def remove_unreadable(paths: LocalPaths) -> None:
     half-written by another command. A broken one fails every command: "unable to read workspace settings", "corrupt
     store".
     """
-    notes = (paths.home / "workspaces").glob("*-workspace.json")
-    for file, is_whole in (*((note, _is_json) for note in notes), (paths.backend / ".pulumi/meta.yaml", _is_version)):
+    for file in (*(paths.home / "workspaces").glob("*-workspace.json"), paths.backend / ".pulumi/meta.yaml"):
         with suppress(FileNotFoundError):  # another command may have deleted it
-            if not is_whole(file.read_bytes()):
+            try:
+                document = yaml_text.load(file.read_text(encoding="utf-8"))
+                is_sound = isinstance(document, dict) and (
+                    file.suffix == ".json" or type(document.get("version")) is int
+                )
+            except (UnicodeDecodeError, yaml.YAMLError):
+                is_sound = False
+            if not is_sound:
                 file.unlink()
-
-
-def _is_json(content: bytes) -> bool:
-    try:
-        json.loads(content)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_version(content: bytes) -> bool:
-    try:
-        document = yaml_text.load(content)
-    except yaml.YAMLError:
-        return False
-    return isinstance(document, dict) and isinstance(document.get("version"), int)
 
 
 @contextmanager

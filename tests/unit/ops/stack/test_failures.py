@@ -1,12 +1,16 @@
-"""What keeps the engine from a state is told in words, with what to type; the errors are those of pulumi v3.259."""
+"""What the engine prints when it fails is told in words, with what to type; the errors are those of pulumi v3.259."""
 
 from __future__ import annotations
+
+import json
+from pathlib import Path
 
 import pytest
 
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.failures import NoSuchStackError, backend_failure
+from ops.stack.failures import NoSuchStackError, backend_failure, disk_failure, remedies
+from ops.stack.lock import LockedError
 from tests.unit.ops.conftest import FakeEngine
 
 AZURE = "azblob://pulumi-state?storage_account=stdev"
@@ -131,3 +135,120 @@ def test_a_command_says_it_in_place_of_a_trace(engine: FakeEngine) -> None:
 )
 def test_other_failures_stay_as_they_are(errors: str) -> None:
     assert backend_failure(errors, "dev", None) is None
+
+
+# Pulumi 3.259 on a tmpfs that is full, and on one that is read-only.
+AT_THE_LOCK = """error: 2 errors occurred:
+    1) write {file}: no space left on device
+    2) Unknown
+"""
+UNDER_WAY = """error: post-step event returned an error: failed to save snapshot: An IO error occurred while writing \
+the new snapshot file: blob (key ".pulumi/stacks/idstack/dev.json") (code=Unknown): \
+write {file}: no space left on device
+"""
+
+
+@pytest.fixture
+def locks(tmp_path: Path) -> Path:
+    folder = tmp_path / ".pulumi/locks/organization/idstack/dev"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def test_a_lock_that_could_not_be_written_is_deleted_and_nothing_has_begun(locks: Path) -> None:
+    draft, other = locks / "a.json.18ea9f.tmp", locks / "b.json"
+    draft.touch()
+    other.write_text("{}")
+
+    found = disk_failure(AT_THE_LOCK.format(file=draft), "dev")
+    assert str(found) == (
+        f"the backend's disk is full or read-only (no space left on device: {draft}); nothing was started. To "
+        "continue, free some space there and run the command again"
+    )
+    assert list(locks.iterdir()) == [other]
+
+
+def test_a_disk_that_fills_under_way_leaves_work_for_recover(tmp_path: Path) -> None:
+    state = tmp_path / ".pulumi/stacks/idstack/dev.json.1f.tmp"
+    state.parent.mkdir(parents=True)
+    state.touch()
+
+    found = disk_failure(UNDER_WAY.format(file=state), "dev")
+    assert f"(no space left on device: {state}), so the state may lack the last changes" in str(found)
+    assert "free some space there; then `make recover STACK=dev`" in str(found)
+    assert state.exists()
+
+
+def test_a_read_only_disk_is_to_be_made_writable() -> None:
+    errors = AT_THE_LOCK.format(file="/x/.pulumi/locks/o/idstack/dev/a.json.1.tmp").replace(
+        "no space left on device", "read-only file system"
+    )
+
+    assert "nothing was started. To continue, make it writable and run" in str(disk_failure(errors, "dev"))
+
+
+def test_a_long_event_log_is_read_in_passing() -> None:
+    log = '{"urn":"/subscriptions/x/providers/y","message":"z"}' * 40_000
+
+    assert disk_failure(log, "dev") is None
+    assert "(file too large: /a/b)" in str(disk_failure(f"{log} write /a/b: file too large", "dev"))
+
+
+def test_another_failure_is_no_matter_of_the_disk() -> None:
+    assert disk_failure("error: update failed", "dev") is None
+
+
+@pytest.mark.parametrize("content", ["", '{"pid": 1'])
+def test_a_lock_that_is_cut_short_is_named_and_recover_may_remove_it(
+    locks: Path, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, content: str
+) -> None:
+    monkeypatch.setenv("PULUMI_BACKEND_URL", f"{locks.parents[4].as_uri()}?metadata=skip")
+    (locks / "a.json").write_text(json.dumps({"pid": 1}))
+    draft = locks / "b.json.1f.tmp"
+    draft.write_text(content)
+    engine.fails("error: unexpected end of JSON input")
+
+    with pytest.raises(LockedError, match=rf"has a truncated lock \({draft}\)") as locked:
+        Engine("dev").refresh()
+    assert locked.value.is_abandoned
+    assert "`make recover STACK=dev` removes the lock" in str(locked.value)
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        (
+            'Status=404 Code="ContainerNotFound" Message="The specified container does not exist."',
+            "the blob container of an OIDC issuer is missing, and azure-native cannot refresh it. ",
+        ),
+        (
+            'Code="RequestDisallowedByPolicy" Message="It was disallowed by policy."',
+            "Azure Policy refuses",
+        ),
+        ('Code="ScopeLocked" Message="The scope cannot perform write operation"', "a management lock forbids"),
+        (
+            'Code="MissingSubscriptionRegistration" Message="The subscription is not registered to use namespace '
+            "'Microsoft.KeyVault'. See https://aka.ms/rps-not-found",
+            "the subscription does not have the resource providers Microsoft.KeyVault: `az provider register",
+        ),
+        (
+            'Code="LinkedAuthorizationFailed" Message="It may not join"',
+            "the deployer lacks a role in Azure. ",
+        ),
+        ('Code="RoleAssignmentLimitExceeded" Message="No more"', "a quota or limit of Azure is reached"),
+        (
+            'Code="VaultAlreadyExists" Message="It is in use."',
+            "a name that is unique in all of Azure",
+        ),
+    ],
+)
+def test_a_refusal_in_a_run_is_told_with_what_to_do(message: str, told: str) -> None:
+    event = json.dumps({"diagnosticEvent": {"urn": "urn:pulumi:dev::idstack::x::a", "message": message}})
+
+    [remedy] = remedies([event, event], "dev", "up")
+
+    assert remedy.startswith(told)
+
+
+def test_other_lines_have_no_remedy() -> None:
+    assert list(remedies(['{"diagnosticEvent": {"message": "ContainerBeingDeleted"}}'], "dev", "up")) == []
