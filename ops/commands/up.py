@@ -74,7 +74,8 @@ def up(
         _show(engine, screen)
         return
     outputs = engine.outputs()
-    accounts = _play_control_planes(engine, outputs, screen)
+    accounts, documents = deployments(settings_of(engine), outputs) if token_probes(outputs) else ([], [])
+    local_cloud.play(engine.stack, documents, output=screen.output)
     if not accounts and not has_probes(outputs):
         screen.step("credentials: HyperShift's operators create the pods, so there are no probes")
         _show(engine, screen)
@@ -143,13 +144,6 @@ def _show(engine: Engine, screen: Screen) -> None:
     show(engine, screen)
 
 
-def _play_control_planes(engine: Engine, outputs: StackOutputs[str], screen: Screen) -> list[TokenProbe]:
-    """Run probes for the control planes of clusters with workload identities; returns them."""
-    probes, documents = deployments(settings_of(engine), outputs) if token_probes(outputs) else ([], [])
-    local_cloud.play(engine.stack, documents, output=screen.output)
-    return probes
-
-
 def _wait_until_green(read: Callable[[], ProbeRows], console: Console) -> ProbeRows:
     """The rows once all are green, or after the timeout."""
     deadline, backoff = time.monotonic() + _TIMEOUT, Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
@@ -205,18 +199,19 @@ def deployments(settings: Settings, outputs: StackOutputs[str]) -> tuple[list[To
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
         for namespace in dict.fromkeys(probe.namespace for probe in probes)
     ]
-    pods = [_pod(probe, settings, clusters[probe.cluster], outputs["keyVaultName"]) for probe in probes]
-    return probes, [*namespaces, *map(_deployment, probes, pods)]
-
-
-def _deployment(probe: TokenProbe, pod: dict[str, Any]) -> dict[str, Any]:
-    labels = probe_labels(probe.deployment)
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": probe.deployment, "namespace": probe.namespace, "labels": labels},
-        "spec": probe_deployment(probe.deployment, pod),
-    }
+    documents = []
+    for probe in probes:
+        pod = _pod(probe, settings, clusters[probe.cluster], outputs["keyVaultName"])
+        labels = probe_labels(probe.deployment)
+        documents.append(
+            {
+                "apiVersion": "apps/v1",
+                "kind": "Deployment",
+                "metadata": {"name": probe.deployment, "namespace": probe.namespace, "labels": labels},
+                "spec": probe_deployment(probe.deployment, pod),
+            }
+        )
+    return probes, [*namespaces, *documents]
 
 
 def _pod(probe: TokenProbe, settings: Settings, cluster: HostedClusterSettings, vault: str) -> dict[str, Any]:

@@ -47,32 +47,13 @@ class PendingOperation(TypedDict):
     type: str
 
 
-class Manifest(TypedDict):
-    """The manifest of a state; `time` is when it was written (RFC 3339)."""
-
-    time: str
-
-
-class ProviderState(TypedDict):
-    """The decryption data of a secrets provider; only a passphrase has a salt."""
-
-    salt: NotRequired[str]
-
-
-class SecretsProvider(TypedDict):
-    """The encryption of a state's secrets."""
-
-    type: str
-    state: NotRequired[ProviderState]
-
-
 class Deployment(TypedDict):
     """The resources of a state, in the order of their creation; null in a stack that never had any."""
 
-    manifest: NotRequired[Manifest]
+    manifest: NotRequired[dict[str, str]]  # `time` is when it was written (RFC 3339)
     resources: NotRequired[list[StateResource] | None]
     pending_operations: NotRequired[list[PendingOperation] | None]
-    secrets_providers: NotRequired[SecretsProvider | None]
+    secrets_providers: NotRequired[dict[str, Any] | None]  # only a passphrase has `state.salt`
 
 
 class State(TypedDict):

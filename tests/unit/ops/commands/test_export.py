@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.unit.ops.conftest import FakeEngine, Idstack, Printed
 from tests.unit.specification import GROUPS, specification
@@ -103,23 +102,6 @@ def test_a_file_has_the_shape_that_the_cli_reads(export: Export, file: str) -> N
     assert export().code == 0
 
     assert Path("hypershift/hc1", file).read_text() == (GOLDEN / file).read_text()
-
-
-def test_the_files_have_the_stacks_values(export: Export) -> None:
-    """The CLI reads them as YAML."""
-    export("--directory", "out")
-
-    identities = OUTPUTS["hostedClusters"]["hc1"]["hostedClusterSpec"]["platform"]["azure"][
-        "azureAuthenticationConfig"
-    ]["managedIdentities"]
-    for file, expected in (("managed", identities["controlPlane"]), ("data-plane", identities["dataPlane"])):
-        text = Path(f"out/hc1/{file}-identities.json").read_text()
-        assert yaml.safe_load(text) == json.loads(text) == expected
-    infra = json.loads(Path("out/hc1/infra.json").read_text())
-    assert (infra["controlPlaneMIs"], infra["kmsClientID"]) == (
-        {"controlPlane": identities["controlPlane"]},
-        client_id(9),
-    )
 
 
 def test_the_commands_have_their_flags(export: Export) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import stat
 from pathlib import Path
 from typing import Any
@@ -103,26 +102,6 @@ def test_a_malformed_target_is_not_overwritten(idstack: Idstack, old: Path, tmp_
     done = idstack("kubeconfig", "--from", str(old), "--file", str(target))
     assert (done.code, target.read_text()) == (1, "a: [1")
     assert f"{target} is not YAML at line 1" in done.error
-
-
-def test_kubectls_own_file_is_the_target_unless_one_is_named(
-    idstack: Idstack, old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("KUBECONFIG", f"{tmp_path}/first:{tmp_path}/second")
-    assert idstack("kubeconfig", "--from", str(old)).code == 0
-    assert (tmp_path / "first").exists()
-    monkeypatch.delenv("KUBECONFIG")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert idstack("kubeconfig", "--from", str(old)).code == 0
-    assert (tmp_path / ".kube/config").exists()
-
-
-def test_the_converted_kubeconfig_is_the_same_in_every_run(idstack: Idstack, old: Path, tmp_path: Path) -> None:
-    contents = set()
-    for name in ("one", "two"):
-        assert idstack("kubeconfig", "--from", str(old), "--file", str(tmp_path / name)).code == 0
-        contents.add(json.dumps(yaml.safe_load((tmp_path / name).read_text())))
-    assert len(contents) == 1
 
 
 def foreign(tmp_path: Path, host: str) -> Path:

@@ -160,15 +160,6 @@ def test_an_identity_whose_first_up_did_not_end_is_left_out(stack: FakeEngine, i
     assert _asked(stack, "preview") == [["hc1-disk-entra-schedule"]]
 
 
-def test_a_failed_renewal_is_the_commands_failure(stack: FakeEngine, idstack: Idstack) -> None:
-    stack.plans(*_DISK.renewal())
-    stack.ends_with(1)
-
-    printed = idstack("renew", "--stack", "dev")
-
-    assert (printed.code, printed.error) == (1, "idstack: `pulumi up` ended with code 1; the reason is printed above\n")
-
-
 def test_a_stack_without_certificates_has_nothing_to_renew(engine: FakeEngine, idstack: Idstack) -> None:
     engine.has_resources()
 

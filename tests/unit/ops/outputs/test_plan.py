@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ops.outputs.plan import Operation, ResourceKind, ResourceStep, cell, counts_by_owner, read
+from ops.outputs.plan import Operation, ResourceKind, ResourceStep, cell, counts_by_owner, markdown, read
 from ops.world.ownership import ResourceOwner
 from tests.unit.ops.states import below, grants, identity
 
@@ -127,3 +127,42 @@ def test_the_plan_counts_by_identity_and_kind() -> None:
     assert list(counts) == [ResourceOwner(), kms]
     assert counts[kms] == {ResourceKind.ROLE: {Operation.REPLACE: 2}, ResourceKind.SECRET: {Operation.UPDATE: 1}}
     assert cell({Operation.REPLACE: 2, Operation.CREATE: 1}) == "+1 +-2"
+
+
+def line(op: str, kind: str, name: str, cluster: str, field: str) -> list[str]:
+    """The events of a step of an identity: of its parents, and its own."""
+    made = below(identity(cluster, field), kind, name)
+    return [
+        event("same", urn=parent["urn"], new={"custom": False, "parent": parent["parent"]}) for parent in made.line
+    ] + [event(op, urn=made["urn"], new={"custom": True, "parent": made["parent"]})]
+
+
+def test_a_table_has_a_line_for_each_identity_that_changes() -> None:
+    lines = [
+        *line("create", "idstack:index:Certificate", "hc1-disk-entra-b", "hc1", "disk"),
+        *line("update", "idstack:index:CredentialSecret", "hc1-disk-credential-secret", "hc1", "disk"),
+        *line("delete", _ROLE, "gone-ingress-role", "gone", "ingress"),
+        *line("same", _ROLE, "hc1-file-role", "hc1", "file"),
+    ]
+
+    assert markdown(read(lines, "dev")).splitlines() == [
+        "**+1 &#126;1 -1 (+ created, &#126; updated, +- replaced, - deleted)**",
+        "",
+        "| cluster | identity | principal | certificate | secret | role | class | mount | other |",
+        "|---|---|---|---|---|---|---|---|---|",
+        "| gone | ingress |  |  |  | -1 |  |  |  |",
+        "| hc1 | disk |  | +1 | &#126;1 |  |  |  |  |",
+        "",
+        "**replaced or deleted**",
+        "",
+        "| resource | operation | reason | protected |",
+        "|---|---|---|---|",
+        "| gone-ingress-role | delete | no longer in the configuration or the program |  |",
+    ]
+
+
+def test_a_plan_without_steps_has_no_table() -> None:
+    error = {"diagnosticEvent": {"severity": "error", "message": "a *bad*\nvalue"}}
+
+    assert markdown(read([], "dev")) == "**no changes**\n"
+    assert markdown(read([json.dumps(error)], "dev")) == "**failed**\n\n    a *bad*\n    value\n"
