@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from identity.aks.azure_rbac import DENIAL
 from ops.stack import existing
 from tests.unit.ops.conftest import FakeEngine, Idstack
 
@@ -18,6 +17,7 @@ _SUBSCRIPTION = "5b2c7e0e-0000-4000-8000-000000000001"
 _VAULT = f"/subscriptions/{_SUBSCRIPTION}/resourceGroups/identity/providers/Microsoft.KeyVault/vaults/kv-dev"
 _ASSIGNMENTS = "/subscriptions/s/resourceGroups/hc1/providers/Microsoft.Authorization/roleAssignments"
 _NAME = "3a7b47a2-a1d0-5cc8-a2df-c3f5130e5401"
+_TAKEN = f"cannot create already existing resource '{_ASSIGNMENTS}/{_NAME}'"
 
 _GRANT = ("azure-native:authorization:RoleAssignment", {"scope": "/subscriptions/s/resourceGroups/hc1"})
 _KEY_VAULT = (
@@ -65,7 +65,7 @@ def _log(
 @pytest.mark.parametrize(
     ("resource", "error", "id"),
     [
-        (_GRANT, f"cannot create already existing resource '{_ASSIGNMENTS}/{_NAME}'", f"{_ASSIGNMENTS}/{_NAME}"),
+        (_GRANT, _TAKEN, f"{_ASSIGNMENTS}/{_NAME}"),
         (
             _GRANT,
             'Status=409 Code="RoleAssignmentExists" Message="The role assignment already exists. '
@@ -145,7 +145,7 @@ def test_the_plugins_own_secret_is_adopted_with_its_cloud_and_tenant() -> None:
 
 @pytest.mark.parametrize(("name", "is_named"), [("default", False), ("default_0_1_0", False), ("defaults", True)])
 def test_a_default_provider_is_not_named(name: str, is_named: bool) -> None:
-    log = _log(_GRANT, f"cannot create already existing resource '{_ASSIGNMENTS}/{_NAME}'", provider=f"{_OWN}::{name}")
+    log = _log(_GRANT, _TAKEN, provider=f"{_OWN}::{name}")
 
     [found] = existing.read(log)
 
@@ -153,7 +153,7 @@ def test_a_default_provider_is_not_named(name: str, is_named: bool) -> None:
 
 
 def test_urns_with_dollars_survive_a_shell() -> None:
-    [found] = existing.read(_log(_GRANT, f"cannot create already existing resource '{_ASSIGNMENTS}/{_NAME}'"))
+    [found] = existing.read(_log(_GRANT, _TAKEN))
     nested = existing.Existing(**{**vars(found), "parent": f"{_STACK}::idstack:a:A$idstack:b:B::b"})
 
     assert f"--parent 'parent={_STACK}::idstack:a:A$idstack:b:B::b'" in nested.commands("dev")[0]
@@ -163,8 +163,8 @@ def test_urns_with_dollars_survive_a_shell() -> None:
     ("error", "operation"),
     [
         ('Status=403 Code="AuthorizationFailed" Message="The client does not have authorization"', "create"),
-        (f"cannot create already existing resource '{_ASSIGNMENTS}/{_NAME}'", "delete"),
-        (f"cannot create already existing resource '{_ASSIGNMENTS}/{_NAME}'", "update"),
+        (_TAKEN, "delete"),
+        (_TAKEN, "update"),
     ],
 )
 def test_other_failures_are_left_to_the_engine(error: str, operation: str) -> None:
@@ -172,14 +172,14 @@ def test_other_failures_are_left_to_the_engine(error: str, operation: str) -> No
 
 
 def test_the_log_of_a_killed_engine_ends_in_the_middle_of_a_line() -> None:
-    log = _log(_GRANT, f"cannot create already existing resource '{_ASSIGNMENTS}/{_NAME}'")
+    log = _log(_GRANT, _TAKEN)
 
     assert len(existing.read([*log, log[0][:20]])) == 1
 
 
 def test_a_failed_up_ends_with_the_lines(engine: FakeEngine, idstack: Idstack) -> None:
     engine.ends_with(255)
-    engine.logs(_log(_GRANT, f"cannot create already existing resource '{_ASSIGNMENTS}/{_NAME}'"))
+    engine.logs(_log(_GRANT, _TAKEN))
 
     printed = idstack("up", "--stack", "dev")
 
@@ -193,7 +193,7 @@ def test_a_failed_up_ends_with_the_lines(engine: FakeEngine, idstack: Idstack) -
 
 
 def test_what_is_not_the_stacks_is_named_without_a_command_that_adopts_it() -> None:
-    log = _log(_GRANT, f"cannot create already existing resource '{_ASSIGNMENTS}/{_NAME}'")
+    log = _log(_GRANT, _TAKEN)
     [found] = existing.read(log)
     stopped = existing.ObstacleError("dev", [found], ["it ended"])
 
@@ -210,8 +210,7 @@ def test_what_is_not_the_stacks_is_named_without_a_command_that_adopts_it() -> N
 def test_an_assignment_in_the_way_may_be_of_a_principal_that_is_gone(
     resource: tuple[str, dict[str, Any]], is_named: bool
 ) -> None:
-    taken = f"cannot create already existing resource '{_ASSIGNMENTS}/{_NAME}'"
-    error = taken if is_named else 'secretproviderclasses "managed-azure-cpo" already exists'
+    error = _TAKEN if is_named else 'secretproviderclasses "managed-azure-cpo" already exists'
 
     hint = existing.hint(existing.read(_log(resource, error)), "dev")
 
@@ -239,37 +238,6 @@ def test_infrastructure_that_exists_may_stay_somebody_elses(parent: str, is_name
     assert " thing /subscriptions/s/resourceGroups/hc1-hc1-infra --parent " in hint
     advice = "If the infrastructure of hc1 belongs to another owner, configure `infrastructure: existing` there"
     assert (advice in hint) == is_named
-
-
-def test_an_up_that_azure_rbac_refused_names_doctor_for_the_missing_role(engine: FakeEngine, idstack: Idstack) -> None:
-    engine.ends_with(255)
-    refusal = (
-        'namespaces is forbidden: User "o" cannot create resource "namespaces" in API group "" at the cluster scope'
-    )
-    engine.logs(_log(_GRANT, f"{refusal}: User does not have access to the resource in Azure. {DENIAL}."))
-    assert "`.venv/bin/idstack doctor --stage access --stack dev` prints" in idstack("up", "--stack", "dev").error
-
-    engine.logs(_log(_GRANT, refusal))
-    assert "doctor" not in idstack("up", "--stack", "dev").error
-
-
-@pytest.mark.parametrize(
-    ("command", "way_on"),
-    [
-        ("up", "`make recover STACK=dev` finds it, and continues"),
-        ("down", "Run `make down STACK=dev` again, which continues"),
-    ],
-)
-def test_a_run_whose_plugin_ended_names_the_way_on(
-    engine: FakeEngine, idstack: Idstack, command: str, way_on: str
-) -> None:
-    engine.ends_with(255)
-    engine.logs(
-        _log(_GRANT, "Detected that /home/p/plugins/resource-azuread-v6/pulumi-resource-azuread exited prematurely.")
-    )
-    failed = idstack(command, "--stack", "dev").error
-    assert "the plugin azuread ended unexpectedly" in failed
-    assert way_on in failed
 
 
 def test_import_asks_and_leaves_code_and_protection_to_the_program(engine: FakeEngine, idstack: Idstack) -> None:

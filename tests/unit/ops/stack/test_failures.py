@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from identity.aks.azure_rbac import DENIAL
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.failures import NoSuchStackError, backend_failure, disk_failure, remedies
@@ -225,6 +226,15 @@ def test_a_lock_that_is_cut_short_is_named_and_recover_may_remove_it(
             'Code="RequestDisallowedByPolicy" Message="It was disallowed by policy."',
             "Azure Policy refuses",
         ),
+        (
+            f"namespaces is forbidden: User does not have access to the resource in Azure. {DENIAL}.",
+            "Azure RBAC authorizes",
+        ),
+        (
+            "Detected that /home/p/plugins/resource-azuread-v6/pulumi-resource-azuread exited prematurely.",
+            "the plugin azuread ended unexpectedly, as if it was killed or ran out of memory. The resource in progress "
+            "may exist: `make recover STACK=dev` finds it, and continues",
+        ),
         ('Code="ScopeLocked" Message="The scope cannot perform write operation"', "a management lock forbids"),
         (
             'Code="MissingSubscriptionRegistration" Message="The subscription is not registered to use namespace '
@@ -248,6 +258,12 @@ def test_a_refusal_in_a_run_is_told_with_what_to_do(message: str, told: str) -> 
     [remedy] = remedies([event, event], "dev", "up")
 
     assert remedy.startswith(told)
+
+
+def test_a_destruction_whose_plugin_ended_runs_again() -> None:
+    [remedy] = remedies(["pulumi-resource-azuread exited prematurely"], "dev", "destroy")
+
+    assert remedy.endswith("Run `make down STACK=dev` again, which continues")
 
 
 def test_other_lines_have_no_remedy() -> None:

@@ -40,6 +40,12 @@ class Folder:
     def cut(self, file: Path, size: int = 20) -> None:
         file.write_text(WHOLE[:size])
 
+    def damage(self) -> StateDamagedError:
+        """That of the state, which there must be."""
+        found = state_file.find("dev", self.url)
+        assert found is not None
+        return found
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:
@@ -50,8 +56,7 @@ def folder(tmp_path: Path) -> Folder:
 def test_a_state_that_is_cut_short_is_named_with_the_newest_copy(folder: Folder, size: int) -> None:
     folder.cut(folder.state, size)
 
-    found = state_file.find("dev", folder.url)
-    assert found is not None
+    found = folder.damage()
     assert f"the state of dev cannot be read: {folder.state} is truncated or overwritten ({size} bytes)" in str(found)
     assert f"`make recover STACK=dev` replaces it by the copy of 2026-11-23T08:22:28Z ({folder.finished})" in str(found)
     assert "`.venv/bin/idstack restore --stack dev <file>`" in str(found)
@@ -60,9 +65,8 @@ def test_a_state_that_is_cut_short_is_named_with_the_newest_copy(folder: Folder,
 def test_the_copy_takes_its_place_and_nothing_is_thrown_away(folder: Folder) -> None:
     folder.state.write_text("overwritten")
     folder.cut(folder.finished)
-    found = state_file.find("dev", folder.url)
+    found = folder.damage()
 
-    assert found is not None
     assert f"was replaced by that of 2026-11-23T08:22:27Z: {folder.before}" in found.put_back()
     assert folder.state.read_text() == WHOLE
     assert folder.state.with_name("dev.json.damaged").read_text() == "overwritten"
@@ -73,8 +77,7 @@ def test_without_a_whole_copy_a_backup_is_named(folder: Folder) -> None:
     for file in (folder.state, folder.before, folder.finished):
         folder.cut(file)
 
-    found = state_file.find("dev", folder.url)
-    assert found is not None
+    found = folder.damage()
     assert "no copy beside it is sound. `.venv/bin/idstack restore --stack dev <file>`" in str(found)
     with pytest.raises(StateDamagedError, match="no copy beside it"):
         found.put_back()
@@ -86,8 +89,7 @@ def test_a_stack_that_was_never_written_whole_is_created_again(folder: Folder, s
     folder.finished.unlink()
     folder.cut(folder.state, size)
 
-    found = state_file.find("dev", folder.url)
-    assert found is not None
+    found = folder.damage()
     assert (
         "truncated before the first run, which has created nothing. `make recover STACK=dev` creates the stack again"
         in str(found)
@@ -103,8 +105,7 @@ def test_a_first_run_that_left_no_whole_copy_says_how_to_find_what_it_made(folde
     folder.cut(folder.before)
     folder.cut(folder.state, 0)
 
-    found = state_file.find("dev", folder.url)
-    assert found is not None
+    found = folder.damage()
     assert "its copy as well, and no run of the stack has ended. `make recover STACK=dev` makes it empty" in str(found)
     assert found.made is not None
     assert "`.venv/bin/idstack sweep --stack dev`" in found.made
@@ -121,8 +122,7 @@ def test_a_stack_with_a_run_that_has_ended_is_never_emptied(folder: Folder, trac
     folder.cut(kept)
     folder.cut(folder.state, 0)
 
-    found = state_file.find("dev", folder.url)
-    assert found is not None
+    found = folder.damage()
     assert "no copy beside it is sound. `.venv/bin/idstack restore" in str(found)
     with pytest.raises(StateDamagedError, match="no copy beside it"):
         found.put_back()
@@ -135,18 +135,16 @@ def test_a_disk_that_takes_no_name_for_what_is_put_aside_is_named(folder: Folder
     folder.cut(folder.state)
     folder.state.with_name("dev.json.damaged").mkdir()
 
-    found = state_file.find("dev", folder.url)
-    assert found is not None
+    found = folder.damage()
     with pytest.raises(CommandError, match="cannot be moved"):
         found.put_back()
 
 
 def test_a_disk_that_takes_no_copy_is_named_and_changes_nothing(folder: Folder) -> None:
     folder.cut(folder.state)
-    found = state_file.find("dev", folder.url)
+    found = folder.damage()
     folder.state.with_name("dev.json.draft").symlink_to("/dev/full")
 
-    assert found is not None
     with pytest.raises(CommandError, match=r"cannot replace the state: .*No space left on device"):
         found.put_back()
     assert folder.state.read_text() == WHOLE[:20]
@@ -183,7 +181,7 @@ def test_no_content_of_the_file_is_too_odd(tmp_path_factory: pytest.TempPathFact
     folder = Folder(tmp_path_factory.mktemp("odd"))
     folder.state.write_bytes(content)
 
-    assert state_file.find("dev", folder.url) is not None
+    folder.damage()
 
 
 def test_every_run_of_the_engine_names_the_file(
