@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
-from identity.aks.kinds import AZURE_CLUSTER_IDENTITIES, HOSTED_CLUSTERS, SECRET_PROVIDER_CLASSES
+from identity.aks.kinds import AZURE_CLUSTER_IDENTITIES
 from identity.aks.permissions import permissions
 from ops.doctor import watching
 from tests.unit.access_world import FakeApiServer
@@ -43,28 +42,6 @@ def test_a_kind_that_is_missing_is_named_with_what_brings_it(
     source = "`hypershift install --install-scope=crds --limit-crd-install=Azure`"
     assert lines[2] == f"    fix    Kinds: azureclusteridentities come with {source}"
     assert lines[-1] == "dev: 1 finding; 1 check"
-
-
-@pytest.mark.parametrize(
-    ("configuration", "needed"),
-    [
-        ({"clusterSide": "hypershift", "hostedClusters": [{"name": "hc1"}]}, False),
-        (
-            {"clusterSide": "hypershift", "hostedClusters": [{"name": "hc1", "hostedCluster": {"file": "hc1.yaml"}}]},
-            True,
-        ),
-    ],
-)
-def test_a_stack_needs_the_kinds_of_its_own_objects_alone(
-    engine: FakeEngine, idstack: Idstack, api: FakeApiServer, configuration: dict[str, Any], needed: bool
-) -> None:
-    engine.configures(**configuration)
-    api.absent = {kind.version for kind in (AZURE_CLUSTER_IDENTITIES, HOSTED_CLUSTERS, SECRET_PROVIDER_CLASSES)}
-
-    printed = idstack("doctor", "--stage", "access", "--stack", "dev").output
-
-    assert ("hostedclusters.hypershift.openshift.io/v1beta1" in printed) == needed
-    assert "secretproviderclasses" not in printed
 
 
 def test_a_reader_is_not_taken_for_the_deployer(engine: FakeEngine, idstack: Idstack, api: FakeApiServer) -> None:
@@ -196,12 +173,6 @@ def test_without_a_stack_there_is_one_finding(engine: FakeEngine, idstack: Idsta
         "dev: 1 finding; 32 checks; 31 skipped behind a broken stage",
     ]
     assert [call for call in engine.calls if not call.startswith("stack export")] == []
-
-
-def test_names_that_exclude_each_other_are_wrong_usage(engine: FakeEngine, idstack: Idstack) -> None:
-    printed = idstack("doctor", "--cluster", "hc1", "--pod", "clusters-hc1/x", "--stack", "dev")
-
-    assert (printed.code, "--pod already selects the cluster" in " ".join(printed.error.split())) == (2, True)
 
 
 def test_an_unknown_stage_is_answered_with_the_nearest(idstack: Idstack) -> None:

@@ -32,16 +32,7 @@ def local(tmp_path: Path) -> dict[str, str]:
     return {**CALLER, "LOCALCLOUD_STATE_DIR": str(tmp_path)}
 
 
-NOT_LOCAL = [
-    "dev",
-    "unknown",
-    "organization/idstack/local",
-    "locale",
-    "local-",
-    "local.hc1",
-    "localhost",
-    "Local",
-]
+NOT_LOCAL = ["dev", "unknown", "organization/idstack/local", "locale", "local-", "local.hc1", "localhost", "Local"]
 
 
 @pytest.mark.parametrize("stack", NOT_LOCAL)
