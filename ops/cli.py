@@ -42,7 +42,6 @@ class CommandRow:
     settings: Mapping[str, Any]
 
     def load(self) -> TyperCommand | TyperGroup:
-        """Import the command."""
         python_name = f"{self.name}_" if self.name == "import" else self.name
         loaded = getattr(import_module(f"ops.commands.{python_name}"), python_name)
         if not isinstance(loaded, typer.Typer):
@@ -118,7 +117,6 @@ class _Commands(TyperGroup):
 
 
 def application() -> typer.Typer:
-    """`idstack` with all of its commands."""
     cli = typer.Typer(
         name="idstack",
         cls=_Commands,

@@ -170,9 +170,7 @@ class Screen:
         return console
 
     def step(self, name: str) -> None:
-        """Print the name of the step that begins."""
         self.console.print(name, style="bold")
 
     def document(self, document: Any) -> None:
-        """Print the JSON document of `--json`."""
         print(json.dumps(document, indent=2))

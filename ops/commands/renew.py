@@ -66,7 +66,6 @@ def prepare_renewal(context: typer.Context, engine: Engine, screen: Screen) -> N
 
 
 def _due(engine: Engine, names: Collection[str]) -> list[str]:
-    """The identities whose renewal is due."""
     now = datetime.now(UTC)
     return [
         name

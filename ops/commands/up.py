@@ -177,7 +177,7 @@ def _next_steps(stack: str, environment: LocalEnvironment) -> str:
 
 
 # The local kubelet's driver, whose volume has a token that it signs (`cloud/localcloud/kubelet/csi.py`).
-DRIVER: Final = "hosted-cluster-tokens.localcloud"
+_DRIVER: Final = "hosted-cluster-tokens.localcloud"
 # The local kubelet runs the probe as a process of this environment, with any image.
 _IMAGE: Final = "idstack/credential-probe:local"
 
@@ -194,13 +194,13 @@ def deployments(settings: Settings, outputs: StackOutputs[str]) -> tuple[list[To
         for cluster in settings.hosted_clusters
         if not cluster.has_credentials and cluster.signing_key_vault_secret is not None
     }
-    probes = [probe for probe in token_probes(outputs) if probe.cluster in clusters]
+    accounts = [probe for probe in token_probes(outputs) if probe.cluster in clusters]
     namespaces = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-        for namespace in dict.fromkeys(probe.namespace for probe in probes)
+        for namespace in dict.fromkeys(probe.namespace for probe in accounts)
     ]
     documents = []
-    for probe in probes:
+    for probe in accounts:
         pod = _pod(probe, settings, clusters[probe.cluster], outputs["keyVaultName"])
         labels = probe_labels(probe.deployment)
         documents.append(
@@ -211,7 +211,7 @@ def deployments(settings: Settings, outputs: StackOutputs[str]) -> tuple[list[To
                 "spec": probe_deployment(probe.deployment, pod),
             }
         )
-    return probes, [*namespaces, *documents]
+    return accounts, [*namespaces, *documents]
 
 
 def _pod(probe: TokenProbe, settings: Settings, cluster: HostedClusterSettings, vault: str) -> dict[str, Any]:
@@ -234,5 +234,5 @@ def _pod(probe: TokenProbe, settings: Settings, cluster: HostedClusterSettings, 
         "audience": FEDERATED_AUDIENCE,
         "path": token.name,
     }
-    pod["volumes"] = [{"name": "token", "csi": {"driver": DRIVER, "readOnly": True, "volumeAttributes": attributes}}]
+    pod["volumes"] = [{"name": "token", "csi": {"driver": _DRIVER, "readOnly": True, "volumeAttributes": attributes}}]
     return pod

@@ -60,7 +60,6 @@ class Renewable:
 
     @property
     def schedule_name(self) -> str:
-        """The schedule's name in the program."""
         return name_of(self.schedule["urn"])
 
     def accounts_for(self, urn: str) -> bool:
@@ -77,12 +76,10 @@ class Renewable:
         return [f"{urn}*" if kind in _OF_A_SLOT else urn for urn, kind in self.targets.items()]
 
     def of_slot(self, slot: str) -> list[str]:
-        """The URNs of a slot's resources."""
         return [urn for urn, kind in self.targets.items() if kind in _OF_A_SLOT and urn.endswith(f"-{slot}")]
 
 
 def other_slot(urn: str) -> str:
-    """The URN of the same resource of the other slot."""
     return urn[:-1] + _OTHER_SLOT[urn[-1]]
 
 
@@ -109,7 +106,6 @@ def _slots(schedule: str) -> dict[str, RenewedType]:
 
 
 def _dependents(resources: Iterable[StateResource]) -> Mapping[str, set[str]]:
-    """The dependents of each URN."""
     dependents = defaultdict(set)
     for resource in resources:
         properties = (resource.get("propertyDependencies") or {}).values()

@@ -42,7 +42,6 @@ class Backup(BaseModel):
 
     @property
     def resources(self) -> list[StateResource]:
-        """The resources in the state."""
         return list(self.state["deployment"].get("resources") or ())
 
 

@@ -51,7 +51,6 @@ def file_of(stack: str, root: Path) -> Path:
 
 
 def no_such_stack(stack: str, root: Path) -> CommandError:
-    """The error for a stack without a file."""
     known = stack_names(root)
     example = "docs/guides/stacks.md has an example of a local one"
     return CommandError(

@@ -233,7 +233,6 @@ class StartingEngine:
         self._started: StartedEngine | None = None
 
     def begin(self, pid: int) -> None:
-        """Record the process id of the engine."""
         if (ticks := _ticks(pid)) is not None:
             began = rfc3339.render(self._began)
             self._started = StartedEngine(self._engines.stack, pid, ticks, began, None, **_here())
@@ -280,7 +279,6 @@ class StartedEngines:
         return next((engine for engine in self.all() if engine.is_owner(pid, host, moment)), None)
 
     def all(self) -> Iterator[StartedEngine]:
-        """Every engine with a record."""
         for file in sorted(self.folder.glob("*.json")) if self.folder.is_dir() else ():
             # Another command may remove it meanwhile, and a loss of power may leave it empty.
             with suppress(OSError, ValueError, TypeError):
@@ -289,7 +287,6 @@ class StartedEngines:
                     yield engine
 
     def remove(self, started: StartedEngine) -> None:
-        """Forget an engine."""
         with suppress(OSError):
             self._file(started).unlink()
 

@@ -53,7 +53,6 @@ class Plugin:
 
     @property
     def command(self) -> list[str]:
-        """The command line that starts it."""
         if self.executable is None:
             return [str(_BIN / _executable(self.name))]
         return [str(_BIN / "real"), "run", str(self.executable)]

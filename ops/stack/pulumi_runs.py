@@ -44,7 +44,6 @@ class PulumiRuns:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is a stack of the local cloud."""
         return is_local(self.stack)
 
     @property
@@ -59,7 +58,6 @@ class PulumiRuns:
 
     @property
     def file(self) -> Path:
-        """The stack's configuration in the project."""
         return self.root / f"Pulumi.{self.stack}.yaml"
 
     def _stream(
