@@ -215,5 +215,7 @@ def _not_found(place: Place, lookup: AzureLookup, error: object) -> Problem:
         rule="resource-missing" if missing else "resource-unreadable",
         found=f"{lookup.description}, which {'does not exist' if missing else f'cannot be read: {reason}'}",
         accepted="one that exists: the stack does not create it",
-        fix="create it, or correct the name" if missing else "let the identity that runs this read it (role Reader), then try again",
+        fix="create it, or correct the name"
+        if missing
+        else "let the identity that runs this read it (role Reader), then try again",
     )
