@@ -128,4 +128,4 @@ def test_a_side_that_nobody_has_is_refused_with_both_sides() -> None:
         answered({"side": "both"}, (), None)
 
     told = '--side: found "both"; accepted: hypershift, its operators; or stack, this stack'
-    assert told in [line.strip() for line in refused.value.format_message().splitlines()]
+    assert told in [line.strip() for line in str(refused.value).splitlines()]
