@@ -140,7 +140,7 @@ def diff_properties(old: Props, new: Props, prefix: str = "") -> dict[str, Prope
     """Leaf changes between two property maps, secret marks aside; an UNKNOWN counts as changed."""
     changes: dict[str, PropertyChange] = {}
     for key in sorted({*old, *new}):
-        path = f"{prefix}.{key}" if prefix else key
+        path = _joined(prefix, key)
         if key not in new:
             changes[path] = PropertyChange("delete")
         elif key not in old:
@@ -148,6 +148,14 @@ def diff_properties(old: Props, new: Props, prefix: str = "") -> dict[str, Prope
         else:
             changes.update(_diff_values(path, unwrap(old[key]), unwrap(new[key])))
     return changes
+
+
+def _joined(path: str, key: str) -> str:
+    """The path of a member, as Pulumi's PropertyPath has it (`tags["cost.center"]`)."""
+    if not key or set(key) & set('."[]'):
+        quoted = key.replace('"', '\\"')
+        return f'{path}["{quoted}"]'
+    return f"{path}.{key}" if path else key
 
 
 def _diff_values(path: str, old: Value, new: Value) -> dict[str, PropertyChange]:

@@ -30,8 +30,8 @@ def serve(provider: Provider) -> None:
         futures.ThreadPoolExecutor(max_workers=_THREADS),
         options=[("grpc.max_receive_message_length", _MESSAGE_LIMIT), ("grpc.max_send_message_length", _MESSAGE_LIMIT)],
     )
-    # The engine starts a plugin with its own address as the only argument.
-    log = EngineLog(next(iter(sys.argv[1:]), None))
+    # The engine's own address is the last argument; with --logflow or --tracing others come before it.
+    log = EngineLog(sys.argv[-1] if sys.argv[1:] else None)
     provider_pb2_grpc.add_ResourceProviderServicer_to_server(Servicer(provider, log), server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()

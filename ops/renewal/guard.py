@@ -266,12 +266,12 @@ def _refusal(
 
 
 def changed_inputs(before: Mapping[str, Any], now: Mapping[str, Any]) -> set[str]:
-    """Paths (`tags.team`) of the inputs that differ, without the engine's `__defaults`."""
+    """Paths (`tags.team`, `tags["cost.center"]`) of the inputs that differ, without the engine's `__defaults`."""
     paths = set()
     for key in (before.keys() | now.keys()) - {"__defaults"}:
         old, new = before.get(key), now.get(key)
         if isinstance(old, Mapping) and isinstance(new, Mapping):
-            paths |= {f"{key}.{path}" for path in changed_inputs(old, new)}
+            paths |= {f"{key}{path}" if path[0] == "[" else f"{key}.{path}" for path in changed_inputs(old, new)}
         elif old != new:
-            paths.add(key)
+            paths.add(f'["{key}"]' if not key or set(key) & set('."[]') else key)
     return paths

@@ -64,7 +64,8 @@ def engine() -> Iterator[tuple[EngineDouble, str]]:
 
 def test_the_engine_gets_what_create_and_update_log(engine: tuple[EngineDouble, str]) -> None:
     listening, address = engine
-    command = [sys.executable, "-c", PLUGIN, address]
+    # With --logflow and --tracing the engine's address is the last of several arguments.
+    command = [sys.executable, "-c", PLUGIN, "-v=9", "--tracing", "http://127.0.0.1:1", address]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3]) as process:
         assert process.stdout is not None
         with grpc.insecure_channel(f"127.0.0.1:{process.stdout.readline().strip()}") as channel:

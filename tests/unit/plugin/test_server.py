@@ -115,8 +115,8 @@ def test_a_diff_names_paths_and_replacement(stub: provider_pb2_grpc.ResourceProv
         provider_pb2.DiffRequest(
             urn=_URN,
             id="id-1",
-            old_inputs=to_struct({"name": "x", "list": [1, 2], "same": Secret(1)}),
-            news=to_struct({"name": "y", "list": [1, 3], "same": 1}),
+            old_inputs=to_struct({"name": "x", "list": [1, 2], "same": Secret(1), "tags": {}}),
+            news=to_struct({"name": "y", "list": [1, 3], "same": 1, "tags": {'the "cost.center"': {"a": 1}}}),
         )
     )
 
@@ -125,6 +125,7 @@ def test_a_diff_names_paths_and_replacement(stub: provider_pb2_grpc.ResourceProv
     assert {path: change.kind for path, change in diff.detailedDiff.items()} == {
         "list[1]": provider_pb2.PropertyDiff.UPDATE,
         "name": provider_pb2.PropertyDiff.UPDATE_REPLACE,
+        'tags["the \\"cost.center\\""]': provider_pb2.PropertyDiff.ADD,
     }
 
 

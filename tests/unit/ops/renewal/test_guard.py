@@ -248,9 +248,9 @@ def test_equal_inputs_have_no_changed_path(inputs: dict[str, Any]) -> None:
 
 def test_the_paths_of_changed_inputs_are_those_of_the_leaves() -> None:
     before = {"tags": {"team": "a", "kept": 1}, "gone": 1, "kind": {"a": 1}, "same": [1]}
-    now = {"tags": {"team": "b", "kept": 1, "new": 1}, "kind": 2, "same": [1]}
+    now = {"tags": {"team": "b", "kept": 1, "cost.center": 1}, "kind": 2, "same": [1]}
 
-    assert changed_inputs(before, now) == {"tags.team", "tags.new", "gone", "kind"}
+    assert changed_inputs(before, now) == {"tags.team", 'tags["cost.center"]', "gone", "kind"}
 
 
 def test_the_types_of_a_renewal_are_targets_of_every_identity() -> None:
