@@ -148,7 +148,7 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
         new = cast(RenewalScheduleInputs[str], inputs)
         lifetime, now = new["lifetimeDays"], azure_time(new["cloud"])
         reading = self._read(new)
-        vault = _vault(reading.metadata)
+        vault = _vault(reading.metadata, now)
         if old is None:
             require_right(reading.local_time, reading.azure_time)
             try:
@@ -166,7 +166,7 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
         )
         slots = _slots(old)
         try:
-            decision = schedule.decide(slots, vault, self._known(old, new), now, terms)
+            decision = schedule.decide(slots, vault, self._known(old, new, now), now, terms)
         except RenewalRefusedError as refusal:
             raise RefusedInputError("", in_words(refusal, slots, vault, new)) from None
         if decision.slots != slots:
@@ -198,7 +198,7 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
             return {}
         begins = {key.begins for key in registered if key.is_ours}
         slots, now = _slots(inputs), azure_time(inputs["cloud"])
-        shown = slots.shown_by(_vault(self._read(inputs).metadata))
+        shown = slots.shown_by(_vault(self._read(inputs).metadata, now))
         in_vault = None if shown is None else shown.slot
         read: Props = {}
         for name in SLOTS:
@@ -239,11 +239,11 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
                 "Let the identity that runs this read it (role Reader), then try again"
             ) from None
 
-    def _known(self, old: Mapping[str, Any], new: RenewalScheduleInputs[str]) -> Delivery | None:
+    def _known(self, old: Mapping[str, Any], new: RenewalScheduleInputs[str], now: datetime) -> Delivery | None:
         """The newest delivery that the vault showed before, here or at the last address, or that the stack knows."""
-        return max(self._remembered(old, new), key=lambda delivery: delivery.generation, default=None)
+        return max(self._remembered(old, new, now), key=lambda delivery: delivery.generation, default=None)
 
-    def _remembered(self, old: Mapping[str, Any], new: RenewalScheduleInputs[str]) -> Iterator[Delivery]:
+    def _remembered(self, old: Mapping[str, Any], new: RenewalScheduleInputs[str], now: datetime) -> Iterator[Delivery]:
         if (old.get("vaultId"), old.get("secretName")) != (new["vaultId"], new["secretName"]):
             before = self._read(
                 {
@@ -253,7 +253,7 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
                     "secretName": old["secretName"],
                 }
             )
-            if before.metadata is not None and (delivery := _delivery(before.metadata)):
+            if before.metadata is not None and (delivery := _delivery(before.metadata, now)):
                 yield delivery
         record: DeliveryRecord | None = old.get("delivered")
         if record and record != _NOTHING and (delivery := Delivery.named(record["name"], rfc3339.parse(record["at"]))):
@@ -275,17 +275,18 @@ def _request(urn: str) -> RenewalRequest | None:
         raise PluginError(str(error)) from None
 
 
-def _vault(current: SecretMetadata | None) -> ObservedSecret:
+def _vault(current: SecretMetadata | None, now: datetime) -> ObservedSecret:
     if current is None:
         return ObservedSecret()
-    return ObservedSecret(True, _delivery(current), current.not_before, current.created)
+    return ObservedSecret(True, _delivery(current, now), current.not_before, current.created)
 
 
-def _delivery(current: SecretMetadata) -> Delivery | None:
-    # Anybody who may write secrets may edit a tag, and nobody the time at which a version was created.
+def _delivery(current: SecretMetadata, now: datetime) -> Delivery | None:
+    # Anybody who may write secrets may edit a tag, and nobody the time at which a version was created. Only a clock
+    # that was stopped before that (`CLOCK_VARIABLE`) leaves the tag.
     at = current.created
     with suppress(ValueError):
-        at = min(at, rfc3339.parse(current.tags.get(DELIVERED_AT, "")))
+        at = at if at <= now else min(at, rfc3339.parse(current.tags.get(DELIVERED_AT, "")))
     return Delivery.named(current.tags.get(GENERATION, ""), at)
 
 

@@ -174,9 +174,14 @@ def test_nothing_is_withdrawn_for_a_certificate_that_could_not_begin(
         assert "begins (nbf) at 2036-01-01T00:00:00Z, later than now" in refusal(BOTH), "before Entra ID is asked"
 
 
-def test_the_tag_of_a_delivery_counts_no_more_than_the_versions_creation(vault: ArmWorld, set_clock: SetClock) -> None:
-    shown(vault, "b2", B2_BEGIN, delivered_at="2036-01-01T00:00:00Z")
+@pytest.mark.parametrize("at", ["2036-01-01T00:00:00Z", "2020-01-01T00:00:00Z"])
+def test_the_tag_of_a_delivery_counts_no_more_than_the_versions_creation(
+    vault: ArmWorld, set_clock: SetClock, at: str
+) -> None:
+    shown(vault, "b2", B2_BEGIN, delivered_at=at)
     created = datetime.now(UTC)
+    set_clock(created + timedelta(minutes=5))
+    assert checked(BOTH)["current"] == "b", "it is due, and pods may need a1 until the overlap ends"
     set_clock(created + timedelta(days=1))
     renewed = checked(BOTH)
     assert (renewed["current"], renewed["delivered"]["name"]) == ("a", "b2"), "it is due, and the overlap is over"
