@@ -137,13 +137,13 @@ class CertificateOutputs(TypedDict, Generic[Text]):
     notAfter: Text
 
 
-class SignInGateInputs(TypedDict, Generic[Text]):
-    """`registration` is the id under which the certificate is registered, which orders the gate after it. `successes`
-    consecutive sign-ins with `scope`, spread over `settleSeconds`, have to succeed within `timeoutSeconds`.
+class SignInGateInputs(VaultAddress, Generic[Text]):
+    """The secret is where the certificate is delivered. `registration` is the id under which the certificate is
+    registered, which orders the gate after it. `successes` consecutive sign-ins with `scope`, spread over
+    `settleSeconds`, have to succeed within `timeoutSeconds`.
     """
 
     authorityHost: str
-    tenantId: str
     clientId: Text
     thumbprint: Text
     registration: Text

@@ -32,6 +32,7 @@ from identity.credentials.schedule import (
     RenewalRefusedError,
     Slot,
     Slots,
+    TakenOutError,
     Terms,
 )
 from identity.credentials.secret_tags import DELIVERED_AT, GENERATION, THUMBPRINT
@@ -42,7 +43,7 @@ from identity.plugin_schema import (
     RenewalScheduleState,
     VaultAddress,
 )
-from plugin import PluginError, Props, pause
+from plugin import PluginError, Props, contains_unknown, pause
 from provider import cloud
 from provider.cloud import azure_time, require_right
 from provider.inputs import Inputs
@@ -56,7 +57,9 @@ def in_words(
     """The refusal for the user; `slots` is None before the first certificate, `inputs` are the schedule's."""
     match refusal:
         case NotYetError():
-            return _too_soon(refusal, inputs)
+            return _too_soon(refusal, slots, inputs)
+        case TakenOutError():
+            return _taken_out(refusal, inputs)
         case BeginsInFutureError():
             return _in_future(refusal, slots, vault, inputs)
         case ContradictionError() if slots is not None:
@@ -66,12 +69,25 @@ def in_words(
     raise AssertionError("only a schedule with slots has a contradiction or a withdrawal")
 
 
-def _too_soon(refusal: NotYetError, inputs: RenewalScheduleInputs[str]) -> str:
+def _too_soon(refusal: NotYetError, slots: Slots | None, inputs: RenewalScheduleInputs[str]) -> str:
+    if slots is None:
+        return (
+            f"{refusal.reason} any more, and pods may still sign in with a certificate of slot {refusal.spare} until "
+            f"{rfc3339.render(refusal.until)}, which a new one would withdraw. Wait until then"
+        )
     return (
         f"a certificate is needed ({refusal.reason}), but one now would replace that of slot {refusal.spare}, with "
         f"which pods may still sign in until {rfc3339.render(refusal.until)}: they load a new one when the CSI driver "
         f"has polled and at the latest 6 hours later. Wait until then (if {inputs['secretName']} was deleted from the "
         "vault, recover it), or run `idstack rotate --force`, which names those pods"
+    )
+
+
+def _taken_out(refusal: TakenOutError, inputs: RenewalScheduleInputs[str]) -> str:
+    return (
+        f"somebody took {refusal}, which {inputs['secretName']} in the vault has, out of Entra ID. If its key has "
+        "leaked, run `idstack rotate --revoke --now --identity <identity>`; if it was a mistake, `idstack rotate "
+        "--register --identity <identity>` registers it again"
     )
 
 
@@ -152,7 +168,7 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
         if old is None:
             require_right(reading.local_time, reading.azure_time)
             try:
-                return _written(schedule.initial(now, lifetime, vault))
+                return _written(schedule.initial(now, lifetime, vault, _used(new, reading.metadata, vault.delivery)))
             except RenewalRefusedError as refusal:
                 raise RefusedInputError("", in_words(refusal, None, vault, new)) from None
         terms = Terms(
@@ -185,10 +201,9 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
         return name_of(urn), _outputs(inputs)
 
     def live(self, urn: str, inputs: RenewalScheduleState) -> Mapping[str, Any] | None:
-        """The slots. One whose certificate is neither registered at Entra ID nor in the vault is withdrawn.
+        """The slots. One whose certificate is not registered at Entra ID is withdrawn.
 
-        Its removal was meant to last, after a leak for instance: no later run registers it again. A slot whose
-        certificate has ended is withdrawn as well, because Entra ID would not register it.
+        Its removal may have been meant to last, after a leak for instance: no later run registers it again by itself.
         """
         if not inputs:
             return {}
@@ -197,15 +212,12 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
         if registered is None:
             return {}
         begins = {key.begins for key in registered if key.is_ours}
-        slots, now = _slots(inputs), azure_time(inputs["cloud"])
-        shown = slots.shown_by(_vault(self._read(inputs).metadata, now))
-        in_vault = None if shown is None else shown.slot
-        read: Props = {}
-        for name in SLOTS:
-            if (slot := slots.slot(name)) is not None:
-                may_return = name == in_vault and not slot.has_ended(now)
-                read[name] = _slot(replace(slot, is_withdrawn=slot.not_before not in begins and not may_return))
-        return read
+        slots = _slots(inputs)
+        return {
+            name: _slot(replace(slot, is_withdrawn=slot.not_before not in begins))
+            for name in SLOTS
+            if (slot := slots.slot(name)) is not None
+        }
 
     def amend(
         self, urn: str, old: RenewalScheduleState, outputs: Mapping[str, Any], new: RenewalScheduleState
@@ -264,7 +276,22 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
             yield delivery
 
 
-def _application(inputs: RenewalScheduleState) -> str:
+def _used(inputs: RenewalScheduleInputs[str], current: SecretMetadata | None, delivery: Delivery | None) -> Slot | None:
+    """The vault's certificate, if the last complete run delivered it and it is registered: the state lost its schedule.
+
+    A new application has no registration yet, and a stack that lost its whole state no record of a delivery.
+    """
+    if current is None or delivery is None or inputs.get("delivered") != delivery.name or contains_unknown(inputs):
+        return None
+    with explained("which certificates are registered at Entra ID cannot be seen"):
+        registered = registered_at(cloud.client(inputs["cloud"], inputs["tenantId"]), _application(inputs))
+    for key in registered or ():
+        if (key.thumbprint, key.begins) == (current.tags.get(THUMBPRINT), current.not_before):
+            return Slot(delivery.generation, key.begins, (key.ends - key.begins).days)
+    return None
+
+
+def _application(inputs: RenewalScheduleInputs[str] | RenewalScheduleState) -> str:
     return f"/applications(appId='{inputs['clientId']}')"
 
 

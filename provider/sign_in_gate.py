@@ -10,6 +10,7 @@ from identity.aks.azure_rbac import AksCluster
 from identity.aks.kinds import kind_of
 from identity.aks.kubeconfig import Kubeconfig
 from identity.azure.errors import AccessError
+from identity.azure.records import SecretMetadata
 from identity.credentials import rfc3339
 from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.certificate_rules import CLOCK_SKEW
@@ -21,6 +22,7 @@ from identity.plugin_schema import (
     RegistrableCertificate,
     SignInGateInputs,
     SignInGateOutputs,
+    VaultAddress,
 )
 from plugin import PluginError, log_info, pause
 from provider import keys
@@ -33,11 +35,16 @@ class SignInGateResource(TypedResource[SignInGateInputs[str], SignInGateOutputs[
 
     inputs = SignInGateInputs
     outputs = SignInGateOutputs
+    # Where the certificate is delivered.
+    uncompared = frozenset({"cloud", "vaultId", "secretName"})
 
     def make(self, urn: str, inputs: SignInGateInputs[str]) -> tuple[str, SignInGateOutputs[str]]:
-        """Prove the sign-in."""
+        """Prove the sign-in; one that the vault has was proven before."""
         issued = keys.find(inputs["thumbprint"])
         if issued is None:
+            current = _in_vault(inputs)
+            if current is not None and current.tags.get(THUMBPRINT) == inputs["thumbprint"]:
+                return name_of(urn), {"provenAt": rfc3339.render(current.created)}
             raise PluginError(
                 f"the key of the certificate {inputs['thumbprint']} is gone: the run that issued it ended before the "
                 "vault had it. Run the command again, which issues another certificate"
@@ -93,16 +100,19 @@ def require_registrable(args: RegistrableCertificate) -> None:
     """Raises `PluginError` for a certificate that must not be registered."""
     if keys.find(args["thumbprint"]) is not None:
         return
-    secret = VaultSecret.of(args)
-    with explained(f"whether {secret.id} has the certificate cannot be seen"):
-        current = secret.metadata()
-    begin = rfc3339.parse(args["notBefore"])
+    current, begin = _in_vault(args), rfc3339.parse(args["notBefore"])
     if current is not None and current.tags.get(THUMBPRINT) == args["thumbprint"] and current.not_before == begin:
         return
     raise PluginError(
         f"the certificate {args['thumbprint']} is not registered again: somebody took it out of Entra ID, and "
-        f"{secret.id} does not show it. `make recover` notes that, and the next run issues another one"
+        f"{VaultSecret.of(args).id} does not show it. `make recover` notes that, and the next run issues another one"
     )
+
+
+def _in_vault(address: VaultAddress) -> SecretMetadata | None:
+    secret = VaultSecret.of(address)
+    with explained(f"whether {secret.id} has the certificate cannot be seen"):
+        return secret.metadata()
 
 
 class ClusterGateResource(TypedResource[ClusterGateInputs[str], ClusterGateOutputs[str]]):

@@ -149,7 +149,10 @@ class EntraApplication(pulumi.ComponentResource):
         gate = SignInGate(
             f"{self._name}-gate-{slot}",
             authorityHost=cloud.authority_host,
+            cloud=cloud.name,
             tenantId=args.settings.tenant_id,
+            vaultId=args.vault_id,
+            secretName=args.secret_name,
             clientId=self._application.client_id,
             thumbprint=certificate.outputs["thumbprint"],
             registration=registration.key_id,

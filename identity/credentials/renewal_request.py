@@ -20,13 +20,15 @@ class RenewalRequest(StrEnum):
 
     RENEW issues the spare slot again and makes it current; it is refused while pods may still use the spare's
     certificate, which FORCE does not wait for. WITHDRAW revokes the spare's certificate. REPLACE revokes every
-    certificate of the application at once, before it issues another one.
+    certificate of the application at once, before it issues another one. REGISTER issues none: it lets the vault's
+    certificate, which somebody took out of Entra ID, be registered again.
     """
 
     RENEW = "renew"
     FORCE = "force"
     WITHDRAW = "withdraw"
     REPLACE = "replace"
+    REGISTER = "register"
 
 
 def write(requests: Mapping[str, RenewalRequest]) -> dict[str, str]:

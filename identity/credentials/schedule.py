@@ -90,8 +90,7 @@ _GENERATION: Final = re.compile(r"(?P<slot>[ab])(?P<generation>[1-9][0-9]{0,8})"
 class Slot:
     """One certificate: its number for the identity, its start (UTC, whole seconds) and its lifetime.
 
-    `is_withdrawn`: a refresh did not find it at Entra ID, and nothing justifies registering it again, so nobody can
-    sign in with it.
+    `is_withdrawn`: a refresh did not find it at Entra ID, so nobody can sign in with it.
     """
 
     generation: int
@@ -238,6 +237,10 @@ class ContradictionError(RenewalRefusedError):
     """The witnesses disagree, and every slot may be in use by pods. The text says how they disagree."""
 
 
+class TakenOutError(RenewalRefusedError):
+    """Somebody took the certificate that the vault shows out of Entra ID. The text is its name (`a2`)."""
+
+
 class BeginsInFutureError(RenewalRefusedError):
     """A certificate would have to begin later than now, to come after one that begins at `at`."""
 
@@ -246,13 +249,22 @@ class BeginsInFutureError(RenewalRefusedError):
         self.at = at
 
 
-def initial(now: datetime, lifetime_days: int, vault: ObservedSecret) -> Decision:
-    """Slot `a` issued now, later than what an earlier life of the identity left in the vault.
+def initial(now: datetime, lifetime_days: int, vault: ObservedSecret, used: Slot | None = None) -> Decision:
+    """The slots of a schedule that the state does not have.
 
-    Raises BeginsInFutureError.
+    Pods use the vault's certificate if `used` describes it: it stays, alone. Else one is issued in the slot that the
+    vault does not show, later than what an earlier life of the identity left there. Raises BeginsInFutureError, and
+    NotYetError while pods may use a certificate of the other slot, of which only the state knew.
     """
-    start = _start(now, [vault.not_before])
-    return Decision(Slots("a", Slot(_next_number([], vault), start, lifetime_days), None), "first certificate", None)
+    start, delivery = _start(now, [vault.not_before]), vault.delivery
+    kept = Slots("b" if delivery is not None and delivery.slot == "b" else "a", None, None)
+    if used is not None and delivery is not None:
+        if used.generation > 1 and now < delivery.at + OVERLAP:
+            raise NotYetError(kept.spare, delivery.at + OVERLAP, "the state has no schedule")
+        return Decision(kept.with_slot(kept.current, used), f"{delivery.name} of the vault goes on", delivery)
+    first = kept.current if delivery is None else kept.spare
+    issued = Slot(_next_number([], vault), start, lifetime_days)
+    return Decision(replace(kept, current=first).with_slot(first, issued), "first certificate", None)
 
 
 def decide(slots: Slots, vault: ObservedSecret, known: Delivery | None, now: datetime, terms: Terms) -> Decision:
@@ -260,16 +272,20 @@ def decide(slots: Slots, vault: ObservedSecret, known: Delivery | None, now: dat
 
     `known` is the last delivery that the stack has recorded. It counts where the vault shows an older one of the two
     certificates, or none: pods still use what they have loaded. Raises NotYetError, Contradiction, BeginsInFutureError,
-    and NotDeliveredError for a withdrawal that would take what pods use.
+    TakenOutError, and NotDeliveredError for a withdrawal that would take what pods use.
     """
     _start(now, [vault.not_before])
     issue = _Issue(slots, vault, known, now, terms)
     shown, delivered = issue.shown, issue.delivered
     again = None if shown is None else slots.slot(shown.slot)
-    if shown is not None and again is not None and again.is_withdrawn and not again.has_ended(now):
-        # The vault came back after the refresh. What it shows may be registered.
-        slots = slots.with_slot(shown.slot, replace(again, is_withdrawn=False))
-        return decide(slots, vault, known, now, terms)
+    is_out = again is not None and again.is_withdrawn and not again.has_ended(now)
+    if terms.request is RenewalRequest.REGISTER:
+        if shown is not None and again is not None and is_out:
+            slots = slots.with_slot(shown.slot, replace(again, is_withdrawn=False))
+        return decide(slots, vault, known, now, replace(terms, request=None))
+    if shown is not None and is_out and terms.request is None:
+        # Its key may have leaked, or it was a mistake: only a person knows, and nobody signs in with it meanwhile.
+        raise TakenOutError(shown.name)
     if terms.request is RenewalRequest.REPLACE:
         alone = issue.in_slot(slots.spare).with_slot(slots.current, None)
         return Decision(replace(alone, current=slots.spare), f"alone, asked for at {rfc3339.render(now)}", None)

@@ -40,6 +40,10 @@ RevokeOption = Annotated[
 NowOption = Annotated[
     bool, typer.Option("--now", help="With --revoke: revoke all certificates first, before there is a new one.")
 ]
+RegisterOption = Annotated[
+    bool,
+    typer.Option("--register", help="Register the delivered certificate that somebody took out of Entra ID again."),
+]
 
 
 def rotate(
@@ -48,6 +52,7 @@ def rotate(
     force: ForceOption = False,
     revoke: RevokeOption = False,
     now: NowOption = False,
+    register: RegisterOption = False,
     stack: StackOption = DEFAULT_STACK,
     time_limit: TimeLimitOption = None,
     as_json: JsonOption = False,
@@ -55,13 +60,24 @@ def rotate(
     """Renew certificates now. The old ones stay registered until the next renewal. Other options go to `pulumi up`."""
     if now and not revoke:
         raise WrongUsageError("--now requires --revoke: it says when the leaked certificate is withdrawn")
+    if register and (revoke or force or not identity):
+        raise WrongUsageError("--register requires --identity, and no --revoke or --force")
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output, deadline=time_limit)
     prepare_renewal(context, engine, screen)
-    stored = [found for found in renewable(engine.resources()) if found.secret is not None]
+    stored = [found for found in renewable(engine.resources()) if now or found.secret is not None]
     identities = chosen(stack, stored, identity or ())
     if now:
         _replace(engine, screen, identities, context.args)
+        if lost := [identity.name for identity in identities if identity.secret is None]:
+            raise CommandError(
+                f"the leaked certificates are withdrawn, and the state has no secret of {', '.join(lost)}: run "
+                f"`make recover STACK={stack}`, which delivers new ones"
+            )
+        show(engine, screen)
+        return
+    if register:
+        _run(engine, screen, identities, RenewalRequest.REGISTER, context.args)
         show(engine, screen)
         return
     if revoke:

@@ -24,7 +24,6 @@ from ops.stack.errors import CommandError, RunInterruptedError
 from ops.stack.lock import LockedError
 from ops.stack.state import Plan, State, StateResource, name_of, outputs_in, without
 from ops.world.adoption_guard import adoption_guard
-from ops.world.azure import read_vault_secret
 from ops.world.kubernetes_objects import management_cluster
 
 _MAX_WORKERS: Final = 10  # connections that one transport keeps open (requests, HTTPAdapter)
@@ -197,7 +196,7 @@ def _finders(
 
 
 def message(azure: AzureClient, resources: Sequence[StateResource]) -> list[str]:
-    """A line for each certificate that is neither registered at its application nor in the vault, below a heading.
+    """A line for each certificate that is not registered at its application, below a heading.
 
     They include those that a killed run had not registered yet. Raises AzureRefusedError.
     """
@@ -209,7 +208,7 @@ def message(azure: AzureClient, resources: Sequence[StateResource]) -> list[str]
     ]
     heading = (
         "These certificates of the state are not registered at Entra ID: they were withdrawn since, or never "
-        "registered. They stay withdrawn, and the next run replaces them:"
+        "registered. They stay withdrawn. The next run replaces them, or asks about one that the vault shows:"
     )
     return [heading, *lines] if lines else []
 
@@ -228,9 +227,4 @@ def _of(azure: AzureClient, schedule: StateResource, resources: Sequence[StateRe
     if registered is None:
         return
     known = {certificate.key_id.lower() for certificate in registered}
-    missing = [certificate for certificate in certificates if certificate["outputs"]["keyId"].lower() not in known]
-    if not missing:
-        return
-    secret = read_vault_secret(azure, inputs["vaultId"], inputs["secretName"])
-    delivered = None if secret is None else secret.thumbprint
-    yield from (certificate for certificate in missing if certificate["outputs"]["thumbprint"] != delivered)
+    yield from (certificate for certificate in certificates if certificate["outputs"]["keyId"].lower() not in known)

@@ -256,7 +256,9 @@ def _refusal(
         or (state.get(other_slot(step["urn"])) if operation in _CREATION else None)
     )
     if before is None:
-        return f"{operation} {name}, the first of its kind"
+        # What a certificate needs at Entra ID follows from it, and may have been taken out, or lost by the state.
+        is_lost = kind in (RenewedType.REGISTRATION, RenewedType.GATE)
+        return None if is_lost else f"{operation} {name}, the first of its kind"
     allowed = _RULES[kind].inputs | (_AS_ISSUED if is_settled and kind is RenewedType.CERTIFICATE else frozenset())
     paths = changed_inputs(before.get("inputs") or {}, (step.get("newState") or before).get("inputs") or {})
     foreign = sorted(

@@ -67,7 +67,7 @@ class RenewalRun:
         left_out = {
             identity.name: self._more(["its first `up` has not stored a credential yet"])
             for identity in identities
-            if identity.secret is None
+            if identity.secret is None and self.requests.get(identity.schedule_name) is not RenewalRequest.REPLACE
         }
         while True:
             chosen = [identity for identity in identities if identity.name not in left_out]

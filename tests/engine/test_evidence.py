@@ -84,6 +84,53 @@ def test_a_certificate_that_was_taken_out_by_hand_stays_out(rotating: Rotating) 
     assert stack.preview() == {}
 
 
+def test_the_delivered_certificate_that_was_taken_out_comes_back_by_a_persons_word_alone(rotating: Rotating) -> None:
+    stack, used, before = rotating.stack, read(rotating.file), rotating.thumbprint
+    ask = ("--identity", "cloudProvider")
+
+    def taken_out() -> str:
+        application = f"/applications(appId='{rotating.client_id}')"
+        OutOfBand(stack).graph("PATCH", application, {"keyCredentials": []})
+        assert f": {before}\n" in stack.idstack("recover", "--no-up").stdout
+        refused = stack.idstack("up", check=False)
+        assert refused.returncode == 1
+        assert_refused(used)
+        return f"{refused.stdout}{refused.stderr}"
+
+    reason = " ".join(taken_out().split())
+    assert "out of Entra ID. If its key has leaked, run `idstack rotate --revoke --now" in reason
+    stack.idstack("rotate", "--register", *ask)
+    bare_sign_in(used)
+    assert rotating.thumbprint == before
+
+    taken_out()
+    stack.idstack("rotate", "--revoke", "--now", *ask)
+    assert_refused(used)
+    assert rotating.thumbprint != before
+    bare_sign_in(json.loads(current(rotating).value or ""))
+    assert stack.preview() == {}
+
+
+def test_a_state_without_schedule_gate_and_secret_goes_on_with_what_pods_use(rotating: Rotating) -> None:
+    rotating.renew()
+    await_certificate(rotating)
+    rotating.pass_a_day()
+    stack, before = rotating.stack, rotating.thumbprint
+    with pod_signing_in(rotating):
+        for part in ("schedule", "gate-a", "gate-b"):
+            for urn in (resource["urn"] for resource in stack.resources()):
+                if urn.endswith(f"::hc1-cloud-provider-entra-{part}"):
+                    stack.pulumi("state", "delete", urn, "--yes", "--target-dependents")
+        assert not any(resource["urn"].endswith("-cloud-provider-credential-secret") for resource in stack.resources())
+
+        stack.up()
+
+        assert rotating.thumbprint == before
+    stack.up()
+    assert rotating.thumbprint != before, "the next one comes when it is due"
+    assert stack.preview() == {}
+
+
 def test_a_key_that_was_revoked_after_the_backup_stays_out(rotating: Rotating, tmp_path: Path) -> None:
     stack, leaked, before = rotating.stack, read(rotating.file), rotating.thumbprint
     stack.idstack("backup", "--output", str(tmp_path / "backup.json"))

@@ -19,6 +19,7 @@ from localcloud.testing.azure import KeyCredential, LocalAzure
 from localcloud.testing.azure import entra_app as app
 from localcloud.testing.hosts import Certificates, Serve
 from plugin.values import Props, Secret, from_struct, to_struct
+from tests.unit.provider.conftest import ADDRESS
 
 Stub = provider_pb2_grpc.ResourceProviderStub
 
@@ -126,7 +127,7 @@ def test_a_gate_signs_in_to_entra(stub: Stub, azure: LocalAzure, serve: Serve) -
         "SignInGate",
         {
             "authorityHost": f"{serve(app(azure))}/",
-            "tenantId": LOCAL_TENANT_ID,
+            **ADDRESS,
             "clientId": application.app_id,
             "thumbprint": state["thumbprint"],
             "registration": registration.key_id,

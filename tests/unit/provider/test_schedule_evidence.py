@@ -15,7 +15,7 @@ from identity.credentials.certificate import IssuedCertificate, issue, key_id
 from identity.credentials.renewal_request import RenewalRequest, write
 from localcloud.testing.arm import VAULT, ArmWorld
 from localcloud.testing.azure import Application
-from plugin import PluginError, Props
+from plugin import UNKNOWN, PluginError, Props
 from provider import cloud, keys
 from provider.__main__ import IdstackProvider
 from tests.unit.provider.conftest import ADDRESS, SECRET, SetClock
@@ -115,19 +115,71 @@ def test_a_refresh_notes_what_was_taken_out_of_entra(
     assert refreshed(application, noted)["a"] == FIRST_ISSUE["a"], "it was taken out and put back"
 
 
-def test_a_refresh_leaves_what_the_vault_shows(vault: ArmWorld, application: Application) -> None:
-    shown(vault, "a1", A1)
-    assert refreshed(application, FIRST_ISSUE)["a"] == FIRST_ISSUE["a"]
-    vault.vault("DELETE", f"/secrets/{SECRET}")
-    assert refreshed(application, FIRST_ISSUE)["a"]["withdrawn"] is True
-
-
-def test_a_refresh_leaves_nothing_that_has_ended_to_be_registered(
-    vault: ArmWorld, application: Application, set_clock: SetClock
+def test_what_the_vault_shows_and_nobody_registered_is_a_persons_decision(
+    vault: ArmWorld, application: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown(vault, "a1", A1)
-    set_clock(START + timedelta(days=91))
-    assert refreshed(application, FIRST_ISSUE)["a"]["withdrawn"] is True
+    noted = refreshed(application, FIRST_ISSUE)
+    assert noted["a"]["withdrawn"] is True
+    reason = refusal(noted)
+    assert reason.startswith(
+        f"somebody took a1, which {SECRET} in the vault has, out of Entra ID. If its key has leaked,"
+    )
+    for way in ("--revoke --now", "--register"):
+        assert f"`idstack rotate {way} --identity <identity>`" in reason
+    for name, value in write({"hc1-ingress-schedule": RenewalRequest.REGISTER}).items():
+        monkeypatch.setenv(name, value)
+    assert checked(noted)["a"] == FIRST_ISSUE["a"]
+
+
+@pytest.fixture
+def in_use(vault: ArmWorld, application: Application, certificate: IssuedCertificate) -> Props:
+    """The program's inputs for the schedule of an identity whose `a1` is registered, and in the vault."""
+    register(application, certificate)
+    shown(vault, "a1", A1, certificate.thumbprint)
+    return {"clientId": application.app_id, "delivered": "a1"}
+
+
+def test_a_schedule_that_the_state_lost_goes_on_with_what_pods_use(in_use: Props) -> None:
+    found = checked(**in_use)
+    assert (found["current"], found["a"]) == ("a", {**FIRST_ISSUE["a"], "validDays": 730})
+    assert "b" not in found
+    assert found["renewal"] == "a1 of the vault goes on"
+
+
+def test_a_lost_schedule_waits_while_pods_may_use_what_only_it_knew(
+    vault: ArmWorld, application: Application, set_clock: SetClock
+) -> None:
+    second = issue("hc1-ingress", not_before=B2_BEGIN, lifetime=timedelta(days=730))
+    register(application, second)
+    shown(vault, "b2", B2_BEGIN, second.thumbprint)
+    created = datetime.now(UTC)
+    set_clock(created + timedelta(hours=8))
+    program: Props = {"clientId": application.app_id, "delivered": "b2"}
+    [failure] = schedule.check(URN, None, {**PROGRAM, **program}).failures
+    assert failure.reason.startswith(
+        "the state has no schedule any more, and pods may still sign in with a certificate of"
+    )
+    set_clock(created + timedelta(hours=9))
+    assert {name: found for name, found in checked(**program).items() if name in ("current", "a", "b")} == {
+        "current": "b",
+        "b": {**B2, "validDays": 730},
+    }
+
+
+@pytest.mark.parametrize("lost", ["delivered", "clientId"])
+def test_without_the_whole_proof_a_new_schedule_begins_in_the_other_slot(
+    vault: ArmWorld, in_use: Props, lost: str
+) -> None:
+    # A state that was lost as a whole has no record, and a new application no registration.
+    other = vault.cloud.directory.create_application("another").app_id
+    found = checked(**{**in_use, lost: other if lost == "clientId" else None})
+    assert (found["current"], found["b"]["generation"]) == ("b", 2)
+    assert "a" not in found
+
+
+def test_an_application_that_is_not_there_yet_has_no_certificate_in_use(in_use: Props) -> None:
+    assert checked(**{**in_use, "clientId": UNKNOWN})["current"] == "b"
 
 
 def test_a_refresh_of_an_application_that_is_gone_changes_nothing(vault: ArmWorld) -> None:

@@ -19,13 +19,15 @@ from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials import rfc3339
 from identity.credentials.certificate import IssuedCertificate, issue
 from identity.credentials.sign_in import prove
-from localcloud.testing.azure import KeyCredential, LocalAzure
+from localcloud.testing.arm import VAULT, ArmWorld
+from localcloud.testing.azure import KeyCredential, LocalAzure, Store, assemble
 from localcloud.testing.azure import entra_app as app
 from localcloud.testing.hosts import Certificates, Serve
 from localcloud.testing.running import clock
 from plugin import UNKNOWN, PluginError, Props
 from provider import keys
 from provider.sign_in_gate import SignInGateResource
+from tests.unit.provider.conftest import ADDRESS, SECRET
 
 URN = "urn:pulumi:dev::idstack::idstack:index:SignInGate::hc1-ingress-gate-a"
 
@@ -111,7 +113,7 @@ class GateTenant:
         """The gate's inputs after Check: five sign-ins over eight seconds within a minute."""
         program = {
             "authorityHost": self.authority,
-            "tenantId": LOCAL_TENANT_ID,
+            **ADDRESS,
             "clientId": self.app_id,
             "thumbprint": issued.thumbprint,
             "registration": registration,
@@ -165,11 +167,22 @@ def test_a_certificate_that_entra_never_learns_of_fails_at_the_timeout(tenant: G
         link = link.__cause__ or link.__context__
 
 
-def test_a_key_that_is_gone_is_an_error_that_says_what_to_do(tenant: GateTenant) -> None:
+def test_a_key_that_is_gone_is_an_error_that_says_what_to_do(tenant: GateTenant, in_azure: ArmWorld) -> None:
     issued = certificate()
     keys.forget(issued.thumbprint)
     with pytest.raises(PluginError, match=rf"certificate {issued.thumbprint} is gone.* Run the command again"):
         resource.create(URN, tenant.inputs(issued, "some id"), preview=False)
+    assert tenant.answers == []
+
+
+def test_a_gate_that_the_state_lost_needs_no_proof_of_what_the_vault_has(
+    tenant: GateTenant, in_azure: ArmWorld
+) -> None:
+    issued = certificate()
+    keys.forget(issued.thumbprint)
+    body = {"tags": {"thumbprint": issued.thumbprint}, "properties": {"value": "document"}}
+    in_azure.call("PUT", f"{VAULT}/secrets/{SECRET}", body)
+    assert rfc3339.parse(resource.create(URN, tenant.inputs(issued, "some id"), preview=False).state["provenAt"])
     assert tenant.answers == []
 
 
@@ -200,7 +213,14 @@ def test_another_way_of_proving_is_taken_over_without_a_sign_in(tenant: GateTena
     issued = certificate()
     inputs = tenant.inputs(issued, tenant.register(issued))
     state = {**inputs, "provenAt": "2026-01-31T09:30:00Z"}
-    new = {**inputs, "successes": 9, "settleSeconds": 30, "timeoutSeconds": 600, "scope": "https://vault/.default"}
+    new = {
+        **inputs,
+        "vaultId": "another",
+        "successes": 9,
+        "settleSeconds": 30,
+        "timeoutSeconds": 600,
+        "scope": "https://vault/.default",
+    }
 
     assert set(resource.diff(URN, "id", inputs, state, new).changes) == {
         "successes",

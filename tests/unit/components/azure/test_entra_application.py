@@ -166,7 +166,10 @@ def test_a_gate_signs_in_with_the_registered_certificate(renewed: RecordingMonit
 
     assert gate.inputs == {
         "authorityHost": "https://login.microsoftonline.com/",
+        "cloud": "AzurePublicCloud",
         "tenantId": TENANT,
+        "vaultId": VAULT,
+        "secretName": "cpo-hc1-json",
         "clientId": CLIENT_ID,
         "thumbprint": issued(slot).thumbprint,
         "registration": a_uuid(issued(slot).thumbprint),

@@ -18,6 +18,7 @@ from identity.credentials.schedule import (
     ObservedSecret,
     Slot,
     Slots,
+    TakenOutError,
     decide,
     initial,
 )
@@ -85,8 +86,7 @@ def test_a_state_that_is_behind_the_vault_leaves_alone_what_it_does_not_know() -
 
 
 def test_what_was_taken_out_of_entra_is_replaced_in_its_own_slot() -> None:
-    gone = Slots("a", replace(FIRST.issued, is_withdrawn=True), None)
-    again = decide(gone, holding(B2), A1, B2.at + DAY, TERMS)
+    again = decide(GONE, holding(B2), A1, B2.at + DAY, TERMS)
     assert again.slots == Slots("a", Slot(3, VALID_FROM + 47 * DAY, 90), None)
     assert again.why == "slot a, again, as a1 is not registered at Entra ID any more"
 
@@ -121,15 +121,33 @@ def test_a_secret_older_than_both_certificates_is_followed_by_a_renewal() -> Non
     assert renewed.why == "slot b, as the vault no longer has a3"
 
 
-def test_what_the_vault_shows_again_is_not_withdrawn() -> None:
-    gone = Slots("a", replace(FIRST.issued, is_withdrawn=True), None)
-    assert decide(gone, holding(A1), None, START + DAY, TERMS).slots == FIRST
+GONE = Slots("a", replace(FIRST.issued, is_withdrawn=True), None)
+
+
+@pytest.mark.parametrize("hold", [False, True])
+def test_what_the_vault_shows_and_somebody_took_out_is_a_persons_decision(hold: bool) -> None:
+    with pytest.raises(TakenOutError, match=r"^a1$"):
+        decide(GONE, holding(A1), A1, START + DAY, terms(hold=hold))
+    returned = decide(GONE, holding(A1), A1, START + DAY, terms(hold=hold, request=RenewalRequest.REGISTER))
+    assert returned == Decision(FIRST, None, A1)
+
+
+@pytest.mark.parametrize("request_", [RenewalRequest.RENEW, RenewalRequest.FORCE, RenewalRequest.REPLACE])
+def test_a_renewal_that_is_asked_for_never_registers_it_again(request_: RenewalRequest) -> None:
+    both = SECOND_LIFE.with_slot("b", replace(SECOND_LIFE.issued, is_withdrawn=True))
+    for slots, shown in ((GONE, A1), (both, B2)):
+        renewed = decide(slots, holding(shown), shown, shown.at + DAY, terms(request=request_)).slots
+        assert not renewed.have(shown)
+        assert not renewed.issued.is_withdrawn
+
+
+def test_what_is_registered_is_not_issued_for_the_request_to_register_it() -> None:
+    assert decide(FIRST, holding(A1), None, START + DAY, terms(request=RenewalRequest.REGISTER)).slots == FIRST
 
 
 @pytest.mark.parametrize("hold", [False, True])
 def test_what_has_ended_is_not_registered_again_although_the_vault_shows_it(hold: bool) -> None:
-    gone = Slots("a", replace(FIRST.issued, is_withdrawn=True), None)
-    again = decide(gone, holding(A1, VALID_FROM), A1, START + 91 * DAY, terms(hold=hold))
+    again = decide(GONE, holding(A1, VALID_FROM), A1, START + 91 * DAY, terms(hold=hold))
     assert again.slots == Slots("a", Slot(2, VALID_FROM + 91 * DAY, 90), None), "Entra ID registers none that has ended"
 
 

@@ -139,9 +139,8 @@ class World:
                 edited = replace(self.shows.delivery, generation=(1, 2, 999_999_999)[pick % 3])
                 self.shows = replace(self.shows, delivery=edited)
             case "edit delivery" if self.shows.delivery and self.shows.created:
-                # The reader takes the earlier one of the tag and the version's creation.
-                at = min(self.shows.created, FAR if pick % 2 else START)
-                self.shows = replace(self.shows, delivery=replace(self.shows.delivery, at=at))
+                # The reader takes the version's creation.
+                self.shows = replace(self.shows, delivery=replace(self.shows.delivery, at=self.shows.created))
             case "remove tags":
                 self.shows = replace(self.shows, delivery=None)
             case "take out by hand":
@@ -160,7 +159,6 @@ class World:
                 self.state = replace(self.state, registered=frozenset())
 
     def _refresh(self, state: State) -> None:
-        shown = state.slots.shown_by(self.shows)
         slots, found = state.slots, set()
         for name in SLOTS:
             slot, cert = slots.slot(name), Cert.of(slots, name)
@@ -168,8 +166,7 @@ class World:
                 continue
             if cert in self.registered and name in state.registered:
                 found.add(name)
-            is_gone = cert not in self.registered and (shown is None or shown.slot != name)
-            slots = slots.with_slot(name, replace(slot, is_withdrawn=is_gone))
+            slots = slots.with_slot(name, replace(slot, is_withdrawn=cert not in self.registered))
         self.state = replace(state, slots=slots, registered=frozenset(found))
 
     @property

@@ -64,6 +64,7 @@ def test_a_new_life_comes_after_what_an_earlier_one_left_in_the_vault() -> None:
     left = ObservedSecret(True, Delivery("b", 7, START), START.replace(microsecond=0))
     slots = initial(START, 90, left).slots
     assert slots.a == Slot(8, START.replace(microsecond=0) + SECOND, 90), "loaders and the schedule tell them apart"
+    assert initial(START + DAY, 90, holding(A1)).slots.current == "b", "what pods use stays registered for longer"
 
 
 def test_what_is_in_the_vault_and_not_due_stays() -> None:
