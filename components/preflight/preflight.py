@@ -21,6 +21,7 @@ from components.preflight.cluster_checks import (
 from components.preflight.cluster_reader import cluster_reader
 from components.preflight.prerequisites import Prerequisites, look_up
 from components.preflight.shared_stack import last_outputs, take_outputs
+from components.preflight.spelling import refuse_other_spelling
 from identity.catalogue_rows import Scope
 from identity.credentials import renewal_request
 from identity.outputs import StackOutputs
@@ -49,9 +50,10 @@ def warn_of_backups(settings: Settings) -> None:
 def check_credential_losses(settings: Settings, shared: CredentialStore | None, last: StackOutputs[Any]) -> None:
     """Compare the configuration with the outputs of the `last` complete run, which name the credentials in use.
 
-    Raises ConfigurationError with every loss that the configuration does not allow, and with every cluster that would
-    sign in another way.
+    Raises ConfigurationError with every name in another letter case, with every loss that the configuration does not
+    allow, and with every cluster that would sign in another way.
     """
+    refuse_other_spelling(settings, last)
     refuse_changed_authentication(settings, last)
     losses = find_losses(settings, vault_of(settings, shared), last)
     refuse_losses(settings, losses)

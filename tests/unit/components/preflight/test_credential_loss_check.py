@@ -17,6 +17,7 @@ from tests.unit.components.world import (
     REGISTRY_IDENTITY,
     SECOND_CLUSTER,
     VAULT,
+    VNET,
     hosted_cluster,
     lookups,
     with_managed_identity,
@@ -299,3 +300,39 @@ def test_unreadable_outputs_are_reported_before_the_first_resource(program: Prog
     assert "which name the credentials in use, cannot be read: blob: connection refused. Nothing was" in str(
         recorder.failure
     )
+
+
+@pytest.mark.parametrize(
+    ("changes", "refused"),
+    [
+        ({"resourceGroup": "Identity-Dev"}, {"resourceGroup": "identity-dev"}),
+        ({"vault": {"name": "KV-idstack-dev", "defaultAction": "Allow"}}, {"vault.name": "kv-idstack-dev"}),
+        (
+            {
+                "hostedClusters": [
+                    hosted_cluster(vnetID=VNET.replace("eG", "eg")),
+                    SECOND_CLUSTER,
+                ]
+            },
+            {"hostedClusters[0].vnetID": VNET},
+        ),
+        (
+            {"hostedClusters": [hosted_cluster(resourceGroup="HC1-managed"), SECOND_CLUSTER]},
+            {"hostedClusters[0].resourceGroup": "hc1-managed"},
+        ),
+        (
+            {"hostedClusters": with_identity("ingress", secretName="INGRESS-hc1-json")},
+            {"hostedClusters[0].identities.ingress.secretName": "ingress-hc1-json"},
+        ),
+    ],
+    ids=["resource group", "vault", "id", "resource group of a cluster", "secret"],
+)
+def test_the_same_name_in_another_letter_case_is_refused_with_the_present_one(
+    next_run: Run, changes: dict[str, Any], refused: dict[str, str]
+) -> None:
+    recorder = next_run(**changes)
+
+    assert recorder.problems == [(place, "other-letter-case") for place in refused]
+    for present in refused.values():
+        assert f'accepted: "{present}", as the stack has it' in str(recorder.failure)
+    assert recorder.registered == []
