@@ -238,6 +238,12 @@ def parse_vault_id(text: str) -> ArmId:
     return arm_id
 
 
+def comparable(text: str) -> str:
+    """A name or an id as Azure compares it: without case, and a vault by its name, which is its own in all of Azure."""
+    _, is_vault, name = text.lower().rpartition(f"/providers/{VAULT_TYPE.lower()}/")
+    return name if is_vault else text.lower()
+
+
 def is_vault_name(name: str) -> bool:
     """Whether a key vault, or a managed HSM, can have this name: the first label of its host."""
     return re.fullmatch(VAULT_NAME_PATTERN, name) is not None

@@ -14,6 +14,10 @@ from typing import Annotated, Any, Final, Generic, Literal, NotRequired, TypedDi
 
 # The only secret input: marked as a secret in every input, output and state.
 SECRET_INPUT: Final = "kubeconfig"
+# Inputs that name what Azure compares without case.
+AZURE_NAMES: Final = frozenset(
+    ("tenantId", "vaultId", "secretName", "clientId", "objectId", "principalId", "clusterId", "hsm", "roleDefinition")
+)
 Text = TypeVar("Text")
 JsonObject = TypeVar("JsonObject")
 

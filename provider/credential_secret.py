@@ -32,7 +32,7 @@ from provider import keys
 from provider.cloud import azure_time
 from provider.inputs import Inputs
 from provider.resource import TypedResource, explained, marked
-from provider.vault_secrets import OWNER_ID, VaultSecret, inputs_of_import, kept_owner, refuse_foreign
+from provider.vault_secrets import OWNER_ID, VaultSecret, inputs_of_import, kept_owner, refuse_foreign, take_over
 
 _BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
 CONTENT_TYPE: Final = "application/json"
@@ -78,8 +78,10 @@ class CredentialSecretResource(TypedResource[CheckedCredentialSecret, Credential
         with explained("the secret was not written"):
             current = secret.metadata()
             refuse_foreign(urn, current, inputs)
-            if current is not None and not _holds(current, inputs):
-                raise PluginError(f"cannot create already existing resource '{current.id}'")
+            if current is not None:
+                if not _holds(current, inputs):
+                    raise PluginError(f"cannot create already existing resource '{current.id}'")
+                take_over(current)
             return secret.id, _outputs(self._delivered(secret, inputs, current))
 
     def read(self, urn: str, id: str, inputs: Props, state: Props) -> ReadResult | None:
@@ -128,7 +130,7 @@ class CredentialSecretResource(TypedResource[CheckedCredentialSecret, Credential
     def remove(self, urn: str, id: str, inputs: CheckedCredentialSecret, outputs: CredentialSecretOutputs[str]) -> None:
         """Soft-delete the secret."""
         with explained("the secret was not deleted"):
-            VaultSecret.of(inputs).delete()
+            VaultSecret.of(inputs).delete(outputs.get("version"))
 
     def _delivered(
         self, secret: VaultSecret, inputs: CheckedCredentialSecret, current: SecretMetadata | None

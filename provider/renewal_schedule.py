@@ -47,7 +47,7 @@ from plugin import PluginError, Props, contains_unknown, pause
 from provider import cloud
 from provider.cloud import azure_time, require_right
 from provider.inputs import Inputs
-from provider.resource import RefusedInputError, TypedResource, explained, name_of
+from provider.resource import RefusedInputError, TypedResource, explained, name_of, same
 from provider.vault_secrets import SecretPrefetch, SecretReading, VaultSecret
 
 
@@ -176,7 +176,7 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
             renew_before_days=new["renewBeforeDays"],
             secret_name=new["secretName"],
             hold=new["mode"] == "hold",
-            is_stale=any(old.get(name) != inputs[name] for name in _DOCUMENT),
+            is_stale=not all(same(old, inputs, name) for name in _DOCUMENT),
             is_replaced=old.get("delivered") == _NOTHING,
             request=_request(urn),
         )
@@ -256,15 +256,8 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
         return max(self._remembered(old, new, now), key=lambda delivery: delivery.generation, default=None)
 
     def _remembered(self, old: Mapping[str, Any], new: RenewalScheduleInputs[str], now: datetime) -> Iterator[Delivery]:
-        if (old.get("vaultId"), old.get("secretName")) != (new["vaultId"], new["secretName"]):
-            before = self._read(
-                {
-                    "cloud": new["cloud"],
-                    "tenantId": new["tenantId"],
-                    "vaultId": old["vaultId"],
-                    "secretName": old["secretName"],
-                }
-            )
+        if not all(same(old, new, name) for name in _ADDRESS):
+            before = self._read(cast(VaultAddress, {**new, **{name: old[name] for name in _ADDRESS}}))
             if before.metadata is not None and (delivery := _delivery(before.metadata, now)):
                 yield delivery
         record: DeliveryRecord | None = old.get("delivered")

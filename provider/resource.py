@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from identity.azure.errors import AccessError
-from identity.plugin_schema import SECRET_INPUT
+from identity.naming import comparable
+from identity.plugin_schema import AZURE_NAMES, SECRET_INPUT
 from identity.state_schema import CURRENT, PROPERTY, UnknownSchemaError, require_current
 from plugin import (
     UNKNOWN,
@@ -116,9 +117,10 @@ class TypedResource(Resource, Generic[_Inputs, _Outputs]):
         return Checked(marked(kept | decided))
 
     def diff(self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props) -> Diff:
-        """Compare the inputs."""
+        """Compare the inputs, as Azure does."""
+        ignored = {name for name in AZURE_NAMES if same(old_inputs, new_inputs, name)} | self.uncompared
         old, new = (
-            {name: value for name, value in inputs.items() if name not in self.uncompared}
+            {name: value for name, value in inputs.items() if name not in ignored}
             for inputs in (old_inputs, new_inputs)
         )
         changes = diff_properties(old, new)
@@ -162,6 +164,12 @@ class TypedResource(Resource, Generic[_Inputs, _Outputs]):
         """Delete it."""
         known = unwrap(state | inputs)
         self.remove(urn, id, known, known)
+
+
+def same(old: Mapping[str, Any], new: Mapping[str, Any], name: str) -> bool:
+    """Whether an input is the same for Azure."""
+    before, after = (comparable(str(unwrap(inputs.get(name)))) for inputs in (old, new))
+    return before == after
 
 
 def marked(properties: Props) -> Props:

@@ -24,7 +24,7 @@ from plugin import PluginError, Props, ReadResult, log_info, unwrap
 from provider.inputs import Inputs
 from provider.key_form import ENCRYPTION_KEY, SIGNING_KEY, KeyForm
 from provider.resource import TypedResource, explained, marked
-from provider.vault_secrets import OWNER_ID, VaultSecret, inputs_of_import, refuse_foreign
+from provider.vault_secrets import OWNER_ID, VaultSecret, inputs_of_import, refuse_foreign, take_over
 
 
 class _KeyFile(TypedDict):
@@ -65,6 +65,8 @@ class VaultKeyResource(TypedResource[CheckedVaultKey, Mapping[str, Any]]):
             if inputs["source"] != "vault":
                 refuse_foreign(urn, current, inputs)
             if inputs["source"] == "vault" or (current is not None and self.form.tag in current.tags):
+                if current is not None:
+                    take_over(current)
                 return secret.id, self._as_in_vault(secret, inputs)
             if current is not None:
                 raise PluginError(f"cannot create already existing resource '{current.id}'")
@@ -114,7 +116,7 @@ class VaultKeyResource(TypedResource[CheckedVaultKey, Mapping[str, Any]]):
         if inputs["source"] == "vault":
             return
         with explained(f"the {self.form.noun} was not deleted"):
-            VaultSecret.of(inputs).delete()
+            VaultSecret.of(inputs).delete(outputs.get("version"))
 
     def _written(self, secret: VaultSecret, inputs: CheckedVaultKey) -> Props:
         """The outputs after writing a new version with the key."""

@@ -94,9 +94,13 @@ class VaultSecret:
                 path = f"/secrets/{self.name}/{_version(version)}"
                 self.azure.vault(self.vault, "PATCH", path, {"attributes": {"enabled": False}})
 
-    def delete(self) -> None:
-        """Delete the secret with all its versions; the vault keeps it for its retention period."""
-        self.azure.vault(self.vault, "DELETE", f"/secrets/{self.name}")
+    def delete(self, version: str | None) -> None:
+        """Delete the secret with all its versions; the vault keeps it for its retention period.
+
+        Not if a new resource took over the `version` of this one, which it replaces: both are the same secret.
+        """
+        if version not in _TAKEN_OVER:
+            self.azure.vault(self.vault, "DELETE", f"/secrets/{self.name}")
 
     @property
     def vault(self) -> str:
@@ -120,6 +124,15 @@ class VaultSecret:
             versions += answer.get("value") or []
             page = answer.get("nextLink")
         return versions
+
+
+# Versions that a creation of this process found in a vault.
+_TAKEN_OVER: Final[set[str | None]] = set()
+
+
+def take_over(found: SecretMetadata) -> None:
+    """Note that another resource has this secret from now on."""
+    _TAKEN_OVER.add(found.version)
 
 
 def _version(version: AzureObject) -> str:

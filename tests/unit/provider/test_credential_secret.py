@@ -383,3 +383,22 @@ def test_a_missing_input_is_refused_by_name(name: str) -> None:
 def test_unknown_inputs_are_nobodys_mistake() -> None:
     unknown = {**inputs(issued()), **dict.fromkeys(("thumbprint", "clientId", "objectId", "provenAt"), UNKNOWN)}
     assert checked(unknown)["thumbprint"] is UNKNOWN
+
+
+@pytest.mark.parametrize("vault", [VAULT.swapcase(), VAULT.replace("/resourceGroups/", "/resourceGroups/moved-")])
+def test_what_azure_takes_for_the_same_secret_is_no_change(in_azure: ArmWorld, vault: str) -> None:
+    wanted = inputs(issued())
+    state = created(wanted)
+    same = {**wanted, "vaultId": vault, "secretName": SECRET.upper(), "clientId": CLIENT.upper()}
+    assert resource.diff(URN, ID, wanted, state, same).changes == {}
+    other = resource.diff(URN, ID, wanted, state, {**wanted, "vaultId": f"{VAULT}-2", "clientId": UNKNOWN}).changes
+    assert {name: change.replace for name, change in other.items()} == {"vaultId": True, "clientId": False}
+
+
+def test_a_replacement_that_is_the_same_secret_is_not_deleted_with_the_original(in_azure: ArmWorld) -> None:
+    wanted = inputs(issued())
+    original = created(wanted)
+    replacement = created(wanted)
+    assert replacement["version"] == original["version"]
+    resource.delete(URN, ID, wanted, original)
+    assert value(in_azure)["client_id"] == CLIENT

@@ -205,3 +205,11 @@ def test_outputs_are_the_checked_inputs_with_empty_slots_in_previews_too() -> No
     assert (created.id, created.state) == ("hc1-ingress-schedule", {**noted, "b": {}})
     assert schedule.create(URN, noted, preview=True).state == created.state
     assert schedule.update(URN, "id", {}, {}, noted, preview=True) == created.state
+
+
+def test_the_vault_in_another_letter_case_holds_what_it_held(vault: ArmWorld, set_clock: SetClock) -> None:
+    deliver(vault)
+    old = checked(checked())
+    found = checked(old, vaultId=PROGRAM["vaultId"].swapcase(), secretName=PROGRAM["secretName"].upper())
+    assert (found["current"], found["renewal"]) == ("a", old["renewal"])
+    assert changes(old, found) == set()
