@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
 from identity.azure.registered_certificates import withdraw
@@ -13,8 +13,7 @@ from identity.credentials.certificate_rules import KEY_SIZES, LONGEST_COMMON_NAM
 from identity.plugin_schema import CertificateInputs, CertificateOutputs
 from plugin import PluginError, Props, contains_unknown, pause
 from provider import cloud, keys
-from provider.inputs import Inputs
-from provider.resource import TypedResource, explained
+from provider.resource import Inputs, TypedResource, explained
 
 # What a certificate was issued for; a change of the others waits for the next issue.
 _ISSUE: Final = frozenset({"generation", "notBefore"})
@@ -41,11 +40,11 @@ class CertificateResource(TypedResource[CertificateInputs[str], CertificateOutpu
         if isinstance(common_name, str) and len(common_name) > LONGEST_COMMON_NAME:
             report.refuse("commonName", f"at most {LONGEST_COMMON_NAME} characters (RFC 5280)")
         not_before = inputs.get("notBefore")
-        start = _timestamp(not_before) if isinstance(not_before, str) and not_before else None
-        if start is not None:
-            report.require_days("lifetimeDays", since=start)
-        elif isinstance(not_before, str) and not_before:
-            report.refuse("notBefore", f"RFC 3339 such as {rfc3339.EXAMPLE}")
+        if isinstance(not_before, str) and not_before:
+            try:
+                report.require_days("lifetimeDays", since=rfc3339.parse(not_before))
+            except ValueError:
+                report.refuse("notBefore", f"RFC 3339 such as {rfc3339.EXAMPLE}")
 
     def decide(self, urn: str, old: Mapping[str, Any] | None, inputs: CertificateInputs[str]) -> Props:
         """Keep what the certificate was issued with.
@@ -93,10 +92,3 @@ class CertificateResource(TypedResource[CertificateInputs[str], CertificateOutpu
             azure = cloud.client(inputs["cloud"], inputs["tenantId"])
             # The first certificate of an application is alone there.
             withdraw(azure, application, outputs["keyId"], pause, may_be_last=True)
-
-
-def _timestamp(text: str) -> datetime | None:
-    try:
-        return rfc3339.parse(text)
-    except ValueError:
-        return None

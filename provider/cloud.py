@@ -31,11 +31,6 @@ def client(cloud: str, tenant_id: str) -> AzureClient:
         return _CLIENTS[cloud, tenant_id]
 
 
-def command_line(cloud: str, command: str) -> str:
-    """An Azure command line as a person types it for that cloud; the local cloud needs its environment."""
-    return f".venv/bin/idstack local exec -- {command}" if cloud == LOCAL_CLOUD else command
-
-
 # RFC 3339; stops the clock of a local stack at that moment, for tests of renewals.
 CLOCK_VARIABLE: Final = "IDSTACK_CLOCK"
 

@@ -30,9 +30,8 @@ from identity.plugin_schema import (
 from plugin import PluginError, Props, ReadResult, unwrap
 from provider import keys
 from provider.cloud import azure_time
-from provider.inputs import Inputs
-from provider.resource import TypedResource, explained, marked
-from provider.vault_secrets import OWNER_ID, VaultSecret, inputs_of_import, kept_owner, refuse_foreign, take_over
+from provider.resource import Inputs, TypedResource, explained, marked
+from provider.vault_secrets import OWNER_ID, TAKEN_OVER, VaultSecret, inputs_of_import, kept_owner, refuse_foreign
 
 _BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
 CONTENT_TYPE: Final = "application/json"
@@ -81,7 +80,7 @@ class CredentialSecretResource(TypedResource[CheckedCredentialSecret, Credential
             if current is not None:
                 if not _holds(current, inputs):
                     raise PluginError(f"cannot create already existing resource '{current.id}'")
-                take_over(current)
+                TAKEN_OVER.add(current.version)
             return secret.id, _outputs(self._delivered(secret, inputs, current))
 
     def read(self, urn: str, id: str, inputs: Props, state: Props) -> ReadResult | None:

@@ -25,8 +25,7 @@ from identity.plugin_schema import IssuerDocumentsInputs, IssuerDocumentsOutputs
 from plugin import PluginError, Props, log_info, pause
 from provider import cloud
 from provider.cloud import azure_time, require_right
-from provider.inputs import Inputs
-from provider.resource import RefusedInputError, TypedResource, explained
+from provider.resource import Inputs, RefusedInputError, TypedResource, explained
 
 _CONTENT_TYPE: Final = "application/json"
 # A role takes effect within ten minutes (azure-docs `role-based-access-control/troubleshooting`), and DNS has to learn

@@ -22,8 +22,8 @@ from identity.aks.kubeconfig import Kubeconfig
 from identity.credentials.service_account_key import UnusableKeyError
 from identity.plugin_schema import KeySecretInputs, KeySecretState, SigningKeySecretInputs
 from plugin import PluginError
-from provider.key_form import ENCRYPTION_KEY, SIGNING_KEY, KeyForm
 from provider.resource import TypedResource, explained
+from provider.vault_key import ENCRYPTION_KEY, SIGNING_KEY, KeyForm
 from provider.vault_secrets import VaultSecret
 
 # How the Secret is reached; they say nothing about its content.

@@ -18,6 +18,7 @@ from typing import Any, Final, cast
 from identity.azure.errors import AccessError
 from identity.azure.records import SecretMetadata
 from identity.azure.registered_certificates import registered_at, withdraw_all, withdraw_all_but
+from identity.clouds import LOCAL_CLOUD
 from identity.credentials import renewal_request, rfc3339, schedule
 from identity.credentials.renewal_request import RenewalRequest
 from identity.credentials.schedule import (
@@ -46,8 +47,7 @@ from identity.plugin_schema import (
 from plugin import PluginError, Props, contains_unknown, pause
 from provider import cloud
 from provider.cloud import azure_time, require_right
-from provider.inputs import Inputs
-from provider.resource import RefusedInputError, TypedResource, explained, name_of, same
+from provider.resource import Inputs, RefusedInputError, TypedResource, explained, name_of, same
 from provider.vault_secrets import SecretPrefetch, SecretReading, VaultSecret
 
 
@@ -120,10 +120,9 @@ def _in_future(
     tagged = vault.delivery if slots is not None and vault.delivery and slots.have(vault.delivery) else None
     slot = slots.slot(tagged.slot) if slots is not None and tagged is not None else None
     begin = rfc3339.render(slot.not_before) if slot is not None else "<when its certificate begins>"
-    command = cloud.command_line(
-        inputs["cloud"],
-        f"az keyvault secret set-attributes --vault-name {secret.vault} --name {secret.name} --not-before {begin}",
-    )
+    command = f"az keyvault secret set-attributes --vault-name {secret.vault} --name {secret.name} --not-before {begin}"
+    if inputs["cloud"] == LOCAL_CLOUD:  # it needs its environment
+        command = f".venv/bin/idstack local exec -- {command}"
     return (
         f"no certificate is issued, as {secret.id} begins (nbf) at {at}, later than now, and the next one would have "
         f"to begin later still. Somebody edited that date: put it right (`{command}`), then run the command again"
@@ -265,8 +264,8 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
             yield delivery
         # The last complete run recorded no time; it was not before the certificate began.
         name = new.get("delivered")
-        if isinstance(name, str) and (begun := _begun(old, name)) and (delivery := Delivery.named(name, begun)):
-            yield delivery
+        if isinstance(name, str) and (slot := old.get(name[:1])):
+            yield from filter(None, [Delivery.named(name, rfc3339.parse(slot["notBefore"]))])
 
 
 def _used(inputs: RenewalScheduleInputs[str], current: SecretMetadata | None, delivery: Delivery | None) -> Slot | None:
@@ -308,11 +307,6 @@ def _delivery(current: SecretMetadata, now: datetime) -> Delivery | None:
     with suppress(ValueError):
         at = at if at <= now else min(at, rfc3339.parse(current.tags.get(DELIVERED_AT, "")))
     return Delivery.named(current.tags.get(GENERATION, ""), at)
-
-
-def _begun(old: Mapping[str, Any], name: str) -> datetime | None:
-    slot = old.get(name[:1])
-    return rfc3339.parse(slot["notBefore"]) if slot else None
 
 
 def _written(decision: Decision, before: str = "") -> Props:

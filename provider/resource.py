@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import typing
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from datetime import datetime, timedelta
+from types import UnionType
+from typing import Annotated, Any, ClassVar, Generic, Literal, NotRequired, TypeVar, Union, cast
 
 from identity.azure.errors import AccessError
+from identity.credentials import rfc3339
 from identity.naming import comparable
 from identity.plugin_schema import AZURE_NAMES, SECRET_INPUT
 from identity.state_schema import CURRENT, PROPERTY, UnknownSchemaError, require_current
@@ -23,13 +27,95 @@ from plugin import (
     ReadResult,
     Resource,
     Secret,
+    Value,
     diff_properties,
     unwrap,
 )
-from provider.inputs import Inputs
 
 _Inputs = TypeVar("_Inputs", bound=Mapping[str, Any])
 _Outputs = TypeVar("_Outputs", bound=Mapping[str, Any])
+
+
+class Inputs:
+    """The plain inputs of Check, and what is wrong with them; an unknown value is not wrong."""
+
+    def __init__(self, properties: Props) -> None:
+        self._properties = properties
+        self.failures: list[CheckFailure] = []
+
+    def require(self, schema: Any, *, optional: Set[str] = frozenset()) -> None:
+        """Refuse values of another type than the TypedDict gives their key; an optional one may be absent or empty.
+
+        Objects, and numbers without a least value, are left to the resource's own rules.
+        """
+        for name, hint in typing.get_type_hints(schema, include_extras=True).items():
+            is_optional = typing.get_origin(hint) is NotRequired
+            if self._properties.get(name) in (None, "") and (is_optional or name in optional):
+                continue
+            kind = typing.get_args(hint)[0] if is_optional else hint
+            if not _fits(kind, self._properties.get(name)):
+                self.refuse(name, _accepted(kind))
+
+    def require_days(self, name: str, *, since: datetime) -> None:
+        """Refuse a number of days that ends after the year 9999."""
+        days = self._properties.get(name)
+        if isinstance(days, int):
+            try:
+                since + timedelta(days=days)
+            except OverflowError:
+                self.refuse(name, f"days after {rfc3339.render(since)} that end before the year 10000")
+
+    def refuse(self, name: str, accepted: str) -> None:
+        """Note that the value called `name` is wrong, unless it is not known yet."""
+        value = self._properties.get(name)
+        if value is not UNKNOWN:
+            self.failures.append(CheckFailure(name, f"found {_found(value)}; accepted: {accepted}"))
+
+
+def _fits(kind: Any, value: Value) -> bool:
+    if value is UNKNOWN:
+        return True
+    match typing.get_origin(kind), typing.get_args(kind):
+        case origin, (of, *_) if origin in (Union, UnionType):
+            return _fits(of, value)
+        case origin, (_, bound) if origin is Annotated:
+            return isinstance(value, int) and not isinstance(value, bool) and value >= bound.least
+        case origin, values if origin is Literal:
+            return value in values
+        case origin, (of,) if origin is Sequence:
+            return isinstance(value, list) and all(_fits(of, item) for item in value)
+    if kind is str or isinstance(kind, TypeVar):
+        return isinstance(value, str) and value != ""
+    return kind is not bool or isinstance(value, bool)
+
+
+def _accepted(kind: Any) -> str:
+    match typing.get_origin(kind), typing.get_args(kind):
+        case origin, (of, *_) if origin in (Union, UnionType):
+            return _accepted(of)
+        case origin, (_, bound) if origin is Annotated:
+            return f"an integer of at least {bound.least}"
+        case origin, values if origin is Literal:
+            return " or ".join(values)
+        case origin, (of,) if origin is Sequence:
+            return f"a list, each item {_accepted(of)}"
+    if kind is str or isinstance(kind, TypeVar):
+        return "a string that is not empty"
+    return "true or false" if kind is bool else "an object"
+
+
+def _found(value: Value) -> str:
+    """What a refusal shows of a value: never a string, nor what holds one, for some inputs are secret."""
+    match value:
+        case None:
+            return "nothing"
+        case bool() | int() | float():
+            return repr(value)
+        case str():
+            return "a string"
+        case list():
+            return "a list"
+    return "an object"
 
 
 class RefusedInputError(Exception):
@@ -119,10 +205,7 @@ class TypedResource(Resource, Generic[_Inputs, _Outputs]):
     def diff(self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props) -> Diff:
         """Compare the inputs, as Azure does."""
         ignored = {name for name in AZURE_NAMES if same(old_inputs, new_inputs, name)} | self.uncompared
-        old, new = (
-            {name: value for name, value in inputs.items() if name not in ignored}
-            for inputs in (old_inputs, new_inputs)
-        )
+        old, new = ({name: inputs[name] for name in inputs.keys() - ignored} for inputs in (old_inputs, new_inputs))
         changes = diff_properties(old, new)
         return Diff(
             {path: PropertyChange(change.kind, path in self.replacing) for path, change in changes.items()},

@@ -6,13 +6,16 @@ interrupted run the next one finds the key there, and a version that somebody el
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import base64
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypedDict
+from typing import Any, ClassVar, Final, TypedDict
 
 from identity.azure.records import SecretMetadata
-from identity.credentials.secret_tags import OWNER
-from identity.credentials.service_account_key import UnusableKeyError
+from identity.credentials import service_account_key
+from identity.credentials.secret_tags import ENCRYPTION_KEY_ID, OWNER, SIGNING_KEY_ID
+from identity.credentials.service_account_key import ETCD_KEY_BYTES, UnusableKeyError, etcd_key_id, make_etcd_key
 from identity.plugin_schema import (
     CheckedVaultKey,
     EncryptionKeyInputs,
@@ -21,10 +24,67 @@ from identity.plugin_schema import (
     VaultKeyOutputs,
 )
 from plugin import PluginError, Props, ReadResult, log_info, unwrap
-from provider.inputs import Inputs
-from provider.key_form import ENCRYPTION_KEY, SIGNING_KEY, KeyForm
-from provider.resource import TypedResource, explained, marked
-from provider.vault_secrets import OWNER_ID, VaultSecret, inputs_of_import, refuse_foreign, take_over
+from provider.resource import Inputs, TypedResource, explained, marked
+from provider.vault_secrets import OWNER_ID, TAKEN_OVER, VaultSecret, inputs_of_import, refuse_foreign
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyForm:
+    """One kind of key, a text in the vault. Functions that get such a text raise UnusableKeyError.
+
+    Attributes:
+        content_type: of the secret in the vault.
+        tag: the secret's tag with the key's id.
+        accepted: what the vault may hold, in a message.
+        other_key: the key that the vault's is compared with, in a message.
+        make: a new key.
+        described: the outputs that a key determines, `keyId` among them.
+        normalized: a key from elsewhere in the one form that HyperShift reads.
+        to_kubernetes: the bytes of the Kubernetes Secret.
+        from_kubernetes: the vault's text for such bytes; raises UnicodeDecodeError.
+    """
+
+    noun: str
+    content_type: str
+    tag: str
+    accepted: str
+    other_key: str
+    make: Callable[[], str]
+    described: Callable[[str], Props]
+    normalized: Callable[[str], str]
+    to_kubernetes: Callable[[str], bytes]
+    from_kubernetes: Callable[[bytes], str]
+
+
+def _public_half(pem: str) -> Props:
+    public = service_account_key.public_half(pem)
+    return {"keyId": public.key_id, "jwk": dict(public.jwk), "publicKeyPem": public.pem}
+
+
+SIGNING_KEY: Final = KeyForm(
+    noun="signing key",
+    content_type="application/x-pem-file",
+    tag=SIGNING_KEY_ID,
+    accepted="an RSA private key in PEM",
+    other_key="the issuer publishes",
+    make=service_account_key.make,
+    described=_public_half,
+    normalized=service_account_key.normalize,
+    to_kubernetes=str.encode,
+    from_kubernetes=bytes.decode,
+)
+ENCRYPTION_KEY: Final = KeyForm(
+    noun="encryption key",
+    content_type="application/octet-stream",
+    tag=ENCRYPTION_KEY_ID,
+    accepted=f"{ETCD_KEY_BYTES} bytes in base64",
+    other_key="the one that encrypts etcd",
+    make=make_etcd_key,
+    described=lambda key: {"keyId": etcd_key_id(key)},
+    normalized=str,
+    to_kubernetes=base64.b64decode,
+    from_kubernetes=lambda held: base64.b64encode(held).decode(),
+)
 
 
 class _KeyFile(TypedDict):
@@ -66,7 +126,7 @@ class VaultKeyResource(TypedResource[CheckedVaultKey, Mapping[str, Any]]):
                 refuse_foreign(urn, current, inputs)
             if inputs["source"] == "vault" or (current is not None and self.form.tag in current.tags):
                 if current is not None:
-                    take_over(current)
+                    TAKEN_OVER.add(current.version)
                 return secret.id, self._as_in_vault(secret, inputs)
             if current is not None:
                 raise PluginError(f"cannot create already existing resource '{current.id}'")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
 from identity import resource_types
 from identity.azure.client import AzureClient, AzureObject
@@ -24,6 +24,8 @@ from plugin import PluginError, Props
 from provider import cloud
 
 _TYPE: Final = "Microsoft.KeyVault/vaults/secrets"
+# Versions that a creation of this process found in a vault: their secrets are another resource's from then on.
+TAKEN_OVER: Final[set[str | None]] = set()
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ class VaultSecret:
 
         Not if a new resource took over the `version` of this one, which it replaces: both are the same secret.
         """
-        if version not in _TAKEN_OVER:
+        if version not in TAKEN_OVER:
             self.azure.vault(self.vault, "DELETE", f"/secrets/{self.name}")
 
     @property
@@ -126,15 +128,6 @@ class VaultSecret:
         return versions
 
 
-# Versions that a creation of this process found in a vault.
-_TAKEN_OVER: Final[set[str | None]] = set()
-
-
-def take_over(found: SecretMetadata) -> None:
-    """Note that another resource has this secret from now on."""
-    _TAKEN_OVER.add(found.version)
-
-
 def _version(version: AzureObject) -> str:
     return str(version["id"]).rstrip("/").rpartition("/")[2]
 
@@ -158,14 +151,12 @@ def inputs_of_import(id: str) -> Props:
 # ARM refills 25 reads a second for each subscription and deployer (request-limits-and-throttling, 2024).
 _AT_ONCE: Final = 16
 
-_Key = tuple[str, str, str, str]
-
 
 class SecretPrefetch:
     """The reads in progress, by address."""
 
     def __init__(self) -> None:
-        self._started: dict[_Key, Future[SecretReading]] = {}
+        self._started: dict[str, Future[SecretReading]] = {}
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="prefetch")
 
@@ -173,12 +164,7 @@ class SecretPrefetch:
         """Start to read every secret of `secretNames`; does not wait for the answers."""
         with self._lock:
             for name in args["secretNames"]:
-                address: VaultAddress = {
-                    "cloud": args["cloud"],
-                    "tenantId": args["tenantId"],
-                    "vaultId": args["vaultId"],
-                    "secretName": name,
-                }
+                address = cast(VaultAddress, {**args, "secretName": name})
                 self._started[_key(address)] = self._pool.submit(_read, address)
 
     def get(self, address: VaultAddress) -> SecretReading:
@@ -201,8 +187,8 @@ def _read(address: VaultAddress) -> SecretReading:
     return VaultSecret.of(address).read()
 
 
-def _key(address: VaultAddress) -> _Key:
-    return address["cloud"], address["tenantId"], address["vaultId"], address["secretName"]
+def _key(address: VaultAddress) -> str:
+    return secret_id(address["vaultId"], address["secretName"])
 
 
 OWNER_ID: Final = "ownerId"

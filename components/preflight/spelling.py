@@ -38,17 +38,11 @@ def refuse_other_spelling(settings: Settings, last: StackOutputs[Any]) -> None:
         have = known.get((_kind(place), value.lower()), {value})
         if value not in have:
             present = min(have)
+            accepted = f'"{present}", as the stack has it: Azure ignores case, and Pulumi would replace it'
+            fix = to_set(place, present)
+            problem = Problem(place=place, rule="other-letter-case", found=f'"{value}"', accepted=accepted, fix=fix)
             # A value that follows from another one is that one's problem.
-            refused.setdefault(
-                value,
-                Problem(
-                    place=place,
-                    rule="other-letter-case",
-                    found=f'"{value}"',
-                    accepted=f'"{present}", as the stack has it: Azure ignores case, and Pulumi would replace it',
-                    fix=to_set(place, present),
-                ),
-            )
+            refused.setdefault(value, problem)
     if refused:
         raise ConfigurationError(list(refused.values()))
 

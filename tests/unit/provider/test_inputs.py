@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from provider.inputs import Inputs
+from provider.resource import Inputs
 
 
 @pytest.mark.parametrize(

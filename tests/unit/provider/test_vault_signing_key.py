@@ -14,8 +14,7 @@ from identity.credentials import service_account_key
 from identity.credentials.service_account_key import public_half
 from localcloud.testing.arm import VAULT, ArmWorld
 from plugin import UNKNOWN, PluginError, PropertyChange, Props
-from provider.key_form import SIGNING_KEY
-from provider.vault_key import VaultSigningKeyResource
+from provider.vault_key import SIGNING_KEY, VaultSigningKeyResource
 from tests.unit.provider.conftest import SignIn
 
 URN = "urn:pulumi:dev::idstack::idstack:index:SigningKey::hc1-issuer-key-1"
