@@ -301,8 +301,7 @@ def _vault(current: SecretMetadata | None, now: datetime) -> ObservedSecret:
 
 
 def _delivery(current: SecretMetadata, now: datetime) -> Delivery | None:
-    # Anybody who may write secrets may edit a tag, and nobody the time at which a version was created. Only a clock
-    # that was stopped before that (`CLOCK_VARIABLE`) leaves the tag.
+    # A tag may be edited, a version's creation not. Only a clock that was stopped before that leaves the tag.
     at = current.created
     with suppress(ValueError):
         at = at if at <= now else min(at, rfc3339.parse(current.tags.get(DELIVERED_AT, "")))

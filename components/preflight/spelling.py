@@ -1,7 +1,6 @@
 """Names and ids of Azure in the configuration, in the letters in which the stack has them.
 
-Azure ignores case in them. A resource's address in the state, and the name of a role assignment, have the letters of
-the first run, so others would replace what is the same in Azure.
+Azure ignores case. The state, and names of role assignments, have the letters of the first run: others replace them.
 """
 
 from __future__ import annotations

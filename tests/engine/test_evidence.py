@@ -84,7 +84,7 @@ def test_a_certificate_that_was_taken_out_by_hand_stays_out(rotating: Rotating) 
     assert stack.preview() == {}
 
 
-def test_the_delivered_certificate_that_was_taken_out_comes_back_by_a_persons_word_alone(rotating: Rotating) -> None:
+def test_a_delivered_certificate_comes_back_by_a_persons_word_alone(rotating: Rotating) -> None:
     stack, used, before = rotating.stack, read(rotating.file), rotating.thumbprint
     ask = ("--identity", "cloudProvider")
 
@@ -128,6 +128,22 @@ def test_a_state_without_schedule_gate_and_secret_goes_on_with_what_pods_use(rot
         assert rotating.thumbprint == before
     stack.up()
     assert rotating.thumbprint != before, "the next one comes when it is due"
+    assert stack.preview() == {}
+
+
+def test_a_leaked_key_goes_although_the_state_lost_what_delivered_it(rotating: Rotating) -> None:
+    stack, leaked = rotating.stack, read(rotating.file)
+    for urn in (resource["urn"] for resource in stack.resources()):
+        if "::hc1-cloud-provider-entra-registration-" in urn:
+            stack.pulumi("state", "delete", urn, "--yes", "--target-dependents")
+
+    said = stack.idstack("rotate", "--revoke", "--now", "--identity", "cloudProvider", check=False)
+
+    assert "the state has no secret of hc1/cloudProvider: run `make recover" in " ".join(said.stderr.split())
+    assert_refused(leaked)
+    stack.idstack("recover")
+    bare_sign_in(json.loads(current(rotating).value or ""))
+    assert_refused(leaked)
     assert stack.preview() == {}
 
 

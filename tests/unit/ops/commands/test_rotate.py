@@ -222,6 +222,21 @@ def test_now_goes_with_revoke(stack: FakeEngine, idstack: Idstack) -> None:
     assert "--now requires --revoke" in printed.error
 
 
+def test_revoking_now_needs_the_schedule_alone(stack: FakeEngine, idstack: Idstack) -> None:
+    stack.has_resources(*(known for known in _DISK.resources() if known["urn"] != _DISK.secret))
+    printed = idstack("rotate", "--stack", "dev", "--identity", "disk", "--revoke", "--now")
+    assert (printed.code, stack.renewals) == (1, [{"hc1-disk-entra-schedule": "replace"}])
+    assert "the state has no secret of hc1/disk: run `make recover STACK=dev`" in printed.error
+
+
+def test_what_was_taken_out_is_registered_again_for_the_named_identity_alone(
+    stack: FakeEngine, idstack: Idstack
+) -> None:
+    assert idstack("rotate", "--stack", "dev", "--identity", "disk", "--register").code == 0
+    assert stack.renewals == [{"hc1-disk-entra-schedule": "register"}]
+    assert idstack("rotate", "--stack", "dev", "--register").code == 2
+
+
 @pytest.mark.parametrize("option", ["--force", "--revoke"])
 def test_for_scripts_the_warning_goes_to_standard_error(stack: FakeEngine, idstack: Idstack, option: str) -> None:
     _renewed_two_hours_ago(stack)

@@ -144,6 +144,21 @@ def test_a_first_certificate_with_other_settings_than_its_sibling_is_refused() -
     assert (refused, settled) == ({"hc1/disk": ("keySize of hc1-disk-entra-certificate-b",)}, {})
 
 
+@pytest.mark.parametrize(
+    ("part", "refused"),
+    [("certificate", {"hc1/disk": ("create {}, the first of its kind",)}), ("registration", {}), ("gate", {})],
+)
+def test_what_a_certificate_has_at_entra_is_made_again_after_a_loss(part: str, refused: dict[str, Any]) -> None:
+    lost = [_DISK.of_slot(part, slot) for slot in "ab"]
+    state = [recorded for recorded in _STATE if recorded["urn"] not in lost]
+    plan: Any = {"config": {}, "steps": [step("create", lost[0], inputs=_of(lost[0])["inputs"])]}
+
+    verdict = judge(renewable(state), plan, state, is_settled=False)
+
+    name = lost[0].rpartition("::")[2]
+    assert verdict.refused == {key: tuple(text.format(name) for text in texts) for key, texts in refused.items()}
+
+
 @pytest.mark.parametrize("setting", ["keySize", "lifetimeDays", "commonName"])
 def test_what_was_brought_up_since_the_issue_comes_with_the_renewal(setting: str) -> None:
     urn = _DISK.of_slot("certificate", "a")
