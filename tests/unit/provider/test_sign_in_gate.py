@@ -15,12 +15,11 @@ from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoin
 from starlette.requests import Request
 from starlette.responses import Response
 
-from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials import rfc3339
 from identity.credentials.certificate import IssuedCertificate, issue
 from identity.credentials.sign_in import prove
 from localcloud.testing.arm import VAULT, ArmWorld
-from localcloud.testing.azure import KeyCredential, LocalAzure, Store, assemble
+from localcloud.testing.azure import KeyCredential, LocalAzure
 from localcloud.testing.azure import entra_app as app
 from localcloud.testing.hosts import Certificates, Serve
 from localcloud.testing.running import clock
