@@ -63,7 +63,7 @@ class ClusterReader:
             )
         except Exception as error:
             reason = provider_error(error)
-            fix = f"; give the identity that runs this the role Azure Kubernetes Service Cluster {who} Role on the cluster"
+            fix = f"; give the identity that runs this the role Azure Kubernetes Service Cluster {who} Role there"
             raise AccessError(
                 f'AKS does not hand out the kubeconfig of "{cluster.name}": {reason.rstrip(".")}'
                 f"{fix if _DENIED in reason else ''}"
