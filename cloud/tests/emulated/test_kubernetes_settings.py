@@ -52,7 +52,7 @@ def test_another_cluster_is_refused_first(kubeconfig: str, mark: type) -> None:
 
 def test_another_context_of_the_same_kubeconfig_is_refused(kubeconfig: str) -> None:
     cluster = f"clusters:\n- {{name: prod, cluster: {{server: '{_FOREIGN}'}}}}\n"
-    context = "contexts:\n- {name: prod, context: {cluster: prod, user: admin}}\n"
+    context = "contexts:\n- {name: prod, context: {cluster: prod, user: local}}\n"
     both = kubeconfig.replace("clusters:\n", cluster).replace("contexts:\n", context)
 
     assert not Kubernetes().check_config(_URN, None, {"kubeconfig": both}).failures
