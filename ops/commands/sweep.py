@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -10,6 +12,7 @@ import typer
 from rich.box import HEAVY_HEAD
 from rich.table import Table
 
+from identity.azure.client import AzureClient
 from ops.access.azure import deployer
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.stack.engine import Engine
@@ -18,6 +21,8 @@ from ops.stack.errors import CommandError
 from ops.stack.settings import settings_of
 from ops.sweep.left_over import delete, find
 from ops.sweep.model import LeftOver
+from ops.world.look import read_locks
+from ops.world.seen import Unread
 from ops.world.stacks import Stacks
 
 
@@ -37,8 +42,9 @@ def sweep(
     stacks' applications, service principals and managed identities that no stack has. Storage accounts of OIDC issuers
     without a stack are only listed, as is what HyperShift left of hosted clusters: machines, disks and load balancers.
 
-    Resources of any stack in the backend are left out. `--yes` deletes the resources that idstack owns; it refuses
-    while a stack cannot be read. Deleted secrets and applications can be recovered for some time.
+    Resources of any stack in the backend are left out. `--yes` deletes the resources that idstack owns, and looks again
+    before each one; it refuses while a stack cannot be read or is locked. Deleted secrets and applications can be
+    recovered for some time.
     """
     screen, engine = Screen(as_json), Engine(stack)
     settings, stacks = settings_of(engine), Stacks.read(engine)
@@ -47,14 +53,22 @@ def sweep(
             "nothing was deleted, because these stacks cannot be read and may have the resources: "
             + "; ".join(f"{name} ({why})" for name, why in stacks.unread.items())
         )
-    project = project_name(engine.root)
+    project, vault = project_name(engine.root), _vault(engine, stacks)
     with deployer(engine) as azure:
-        left_overs = find(azure, settings, project, _vault(engine, stacks), stacks, infra_id or (), datetime.now(UTC))
+
+        def look() -> list[LeftOver]:
+            return find(azure, settings, project, vault, stacks, infra_id or (), datetime.now(UTC))
+
+        left_overs = look()
         own, deleted = [left_over for left_over in left_overs if left_over.is_deleted], list[str]()
         if not as_json:
             _show(left_overs, stacks, screen)
         try:
             for left_over in own if yes else ():
+                _require_no_run(engine, azure, stacks)
+                if left_over not in look():
+                    screen.console.print(f"left alone, because it has changed: the {left_over.kind} {left_over.name}")
+                    continue
                 delete(azure, left_over)
                 deleted.append(left_over.id)
                 screen.console.print(f"deleted the {left_over.kind} {left_over.name}")
@@ -64,6 +78,21 @@ def sweep(
                 screen.document({"stack": stack, "leftovers": listed, "unread": dict(stacks.unread)})
         if own and not yes and not as_json:
             screen.console.print(f"nothing was deleted; `idstack sweep --stack {stack} --yes` deletes the owned ones")
+
+
+def _require_no_run(engine: Engine, azure: AzureClient, stacks: Stacks) -> None:
+    """Raise CommandError if a run may be making what the states do not have, in any stack of the backend."""
+    locks = {
+        name: read_locks(replace(engine, stack=name, beside=engine.stack), lambda: nullcontext(azure))
+        for name in stacks.last_writes
+    }
+    changed = sorted(name for name, _ in engine.last_writes().items() ^ stacks.last_writes.items())
+    for why, names in (
+        ("a run has locked", [name for name, held in locks.items() if held and not isinstance(held, Unread)]),
+        ("since the states were read, a run has changed", list(dict.fromkeys(changed))),
+    ):
+        if names:
+            raise CommandError(f"nothing more was deleted: {why} {', '.join(names)}. Run the command again after it")
 
 
 def _vault(engine: Engine, stacks: Stacks) -> str | None:

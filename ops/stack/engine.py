@@ -330,6 +330,10 @@ class Engine(PulumiRuns):
 
     def stacks(self) -> list[str]:
         """Names of all stacks of the project in the backend, in alphabetical order."""
+        return sorted(self.last_writes())
+
+    def last_writes(self) -> dict[str, str]:
+        """When the state of each stack of the project in the backend was last written, by name; "" for never."""
         directory = local_paths().engine if self.is_local else None
         for remaining in reversed(range(_LISTINGS)):
             try:
@@ -338,7 +342,7 @@ class Engine(PulumiRuns):
             except VanishedDraftError:
                 if not remaining:
                     raise
-        return sorted(stack["name"] for stack in listed)
+        return {stack["name"]: stack.get("lastUpdate", "") for stack in listed}
 
     def siblings(self) -> list[str]:
         """Names of the other stacks of the project in the same backend, in alphabetical order."""

@@ -73,6 +73,8 @@ def find_registrations(
 ) -> Iterator[LeftOver]:
     """The unknown registrations of ours with a successor in the vault, so that pods do not depend on them for long.
 
+    A run may have made a young one, and not yet delivered it.
+
     Args:
         applications: of stacks, as objects of Graph.
         secrets: the vault's.
@@ -82,21 +84,23 @@ def find_registrations(
     delivered = dict(_delivered(secrets))
     for application in applications:
         ours = {
-            thumbprint: certificate.key_id
+            thumbprint: certificate
             for certificate in registered(application)
             if certificate.is_ours and (thumbprint := certificate.thumbprint)
         }
         successors = [
-            delivered[thumbprint] for thumbprint, name in ours.items() if thumbprint in delivered and is_named(name)
+            delivered[thumbprint]
+            for thumbprint, certificate in ours.items()
+            if thumbprint in delivered and is_named(certificate.key_id)
         ]
         if not successors:
             continue
-        free_at = max(successors) + OVERLAP
-        for thumbprint, key_id in ours.items():
-            if not is_named(key_id) and thumbprint not in delivered:
+        for thumbprint, certificate in ours.items():
+            if not is_named(certificate.key_id) and thumbprint not in delivered:
+                free_at = max(*successors, certificate.begins) + OVERLAP
                 yield LeftOver(
                     Swept.REGISTRATION,
-                    f"/applications/{application['id']}{CERTIFICATE}{key_id}",
+                    f"/applications/{application['id']}{CERTIFICATE}{certificate.key_id}",
                     f"{thumbprint} of {application['displayName']}",
                     "no stack has it, and the vault has a newer one",
                     too_soon=f"pods may sign in with it until {rfc3339.render(free_at)}" if now < free_at else None,
@@ -104,10 +108,10 @@ def find_registrations(
 
 
 def _delivered(secrets: Iterable[SecretMetadata]) -> Iterator[tuple[str, datetime]]:
-    """Thumbprint and time of each certificate in the vault, by valid tags."""
+    """Thumbprint and time of each certificate in the vault, by valid tags; an edited tag makes no time earlier."""
     for secret in secrets:
         with suppress(KeyError, ValueError):
-            yield secret.tags[THUMBPRINT], rfc3339.parse(secret.tags[DELIVERED_AT])
+            yield secret.tags[THUMBPRINT], max(rfc3339.parse(secret.tags[DELIVERED_AT]), secret.created)
 
 
 # kubernetes-sigs/cluster-api-provider-azure api/v1beta1/tags.go, `ClusterTagKey`: on machines and, in newer releases,

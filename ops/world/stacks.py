@@ -108,15 +108,18 @@ class Stacks:
     Attributes:
         contents: by name, of those that could be read.
         unread: the reason by name, of those that could not be read completely.
+        last_writes: before they were read (`Engine.last_writes`).
     """
 
     contents: Mapping[str, Contents] = field(default_factory=dict)
     unread: Mapping[str, str] = field(default_factory=dict)
+    last_writes: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, engine: Engine) -> Self:
         """Read the states of all stacks in the engine's backend; raises CommandError if they cannot be listed."""
-        names = sorted({engine.stack, *engine.stacks()})
+        last_writes = engine.last_writes()
+        names = sorted({engine.stack, *last_writes})
         contents: dict[str, Contents] = {}
         unread: dict[str, str] = {}
         with ThreadPoolExecutor(_MAX_ENGINES) as pool:
@@ -128,7 +131,7 @@ class Stacks:
             if state["deployment"].get("pending_operations"):
                 unread[name] = f"a run was killed; `make recover STACK={name}` finishes it"
             contents[name] = Contents.of(resources_in(state))
-        return cls(contents, unread)
+        return cls(contents, unread, last_writes)
 
     @property
     def infra_ids(self) -> frozenset[str]:

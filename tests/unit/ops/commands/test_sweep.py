@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,6 +31,8 @@ class Azure:
         self.asked: list[dict[str, Any]] = []
         self.deleted: list[str] = []
         self.refuses = False
+        self.meanwhile: Callable[[], object] = lambda: None
+        self.found = [OURS, THEIRS, USED]
 
     def delete(self, found: LeftOver) -> None:
         if self.refuses:
@@ -45,7 +49,9 @@ def azure(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> Azure:
         client: Azure, settings: Any, project: str, vault_id: str, stacks: Stacks, infra_ids: Any, now: Any
     ) -> list[LeftOver]:
         client.asked.append({"project": project, "vault": vault_id, "stacks": stacks, "infra_ids": list(infra_ids)})
-        return [OURS, THEIRS, USED]
+        listed = list(client.found)
+        client.meanwhile()
+        return listed
 
     monkeypatch.setattr(sweep, "deployer", lambda _: nullcontext(noted))
     monkeypatch.setattr(sweep, "find", find)
@@ -138,3 +144,36 @@ def test_nothing_is_deleted_while_a_stack_cannot_be_read(
     assert "nothing was deleted, because these stacks cannot be read and may have the resources: dev (" in refused.error
     assert "; prod (" in refused.error
     assert "not read, so that its resources may be listed: prod (" in listed.output
+
+
+def test_nothing_is_deleted_while_a_run_of_another_stack_has_the_lock(
+    azure: Azure, idstack: Idstack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PULUMI_BACKEND_URL", tmp_path.as_uri())
+    lock = tmp_path / ".pulumi/locks/organization/idstack/prod/a.json"
+    lock.parent.mkdir(parents=True)
+    azure.meanwhile = lambda: lock.write_text("{}")
+
+    done = idstack("sweep", "--stack", "dev", "--yes")
+
+    assert (done.code, azure.deleted) == (1, [])
+    assert "nothing more was deleted: a run has locked prod" in done.error
+
+
+def test_nothing_is_deleted_once_a_run_has_changed_a_state(azure: Azure, idstack: Idstack, engine: FakeEngine) -> None:
+    written = json.dumps([{"name": "dev"}, {"name": "prod", "lastUpdate": "2026-11-27T10:00:00.000Z"}])
+    azure.meanwhile = lambda: (engine.folder / "stacks.json").write_text(written)
+
+    done = idstack("sweep", "--stack", "dev", "--yes")
+
+    assert (done.code, azure.deleted) == (1, [])
+    assert "since the states were read, a run has changed prod" in done.error
+
+
+def test_what_is_in_use_by_now_is_left_alone(azure: Azure, idstack: Idstack) -> None:
+    azure.meanwhile = lambda: azure.found.__setitem__(slice(None), [THEIRS, USED])
+
+    done = idstack("sweep", "--stack", "dev", "--yes")
+
+    assert (done.code, azure.deleted) == (0, [])
+    assert f"left alone, because it has changed: the role assignment {OURS.name}" in done.output

@@ -106,14 +106,21 @@ def storage_account(world: ArmWorld, name: str) -> str:
 
 
 def found(
-    azure: AzureClient, settings: Settings, stacks: Stacks = NONE, infra_ids: tuple[str, ...] = ()
+    azure: AzureClient,
+    settings: Settings,
+    stacks: Stacks = NONE,
+    infra_ids: tuple[str, ...] = (),
+    *,
+    later: timedelta = timedelta(0),
 ) -> list[LeftOver]:
-    return find(azure, settings, "idstack", VAULT, stacks, infra_ids, NOW)
+    return find(azure, settings, "idstack", VAULT, stacks, infra_ids, NOW + later)
 
 
-def register(azure: AzureClient, made: Application, *, key: str | None = None) -> tuple[str, str]:
+def register(
+    azure: AzureClient, made: Application, *, key: str | None = None, age: timedelta = timedelta(minutes=5)
+) -> tuple[str, str]:
     """One more certificate at the application, by default under a stack's key id; its key id and thumbprint."""
-    issued = certificate()
+    issued = certificate(age=age)
     parsed = x509.load_pem_x509_certificate(issued.certificate_pem.encode())
     name, path = key or key_id(issued.thumbprint), f"/applications/{made.object_id}"
     credential = {

@@ -41,6 +41,7 @@ from tests.unit.ops.sweep.left_over_world import (
 
 __all__ = ["settings"]
 
+A_MINUTE = timedelta(minutes=1)
 DEFINITIONS = f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions"
 
 
@@ -197,22 +198,40 @@ def test_a_certificate_of_no_stack_is_left_over_once_its_successor_is_in_use(
     known, current = register(azure, made)
     stacks = naming(made.app_id, known, f"{VAULT}/secrets/ingress-hc9-json")
 
-    deliver(world, current, ago=OVERLAP)
-    [leftover] = found(azure, settings, stacks)
+    deliver(world, current, ago=timedelta(0))
+    [leftover] = found(azure, settings, stacks, later=OVERLAP + A_MINUTE)
     assert (leftover.kind, leftover.id) == (Swept.REGISTRATION, f"/applications/{made.object_id}/certificate/{unknown}")
     assert leftover.name == f"{lost} of ingress-hc9"
     assert leftover.is_deleted
 
-    deliver(world, current, ago=OVERLAP - timedelta(minutes=1))
-    [leftover] = found(azure, settings, stacks)
-    assert leftover.too_soon == f"pods may sign in with it until {rfc3339.render(NOW + timedelta(minutes=1))}"
+    deliver(world, current, ago=-A_MINUTE)
+    [leftover] = found(azure, settings, stacks, later=OVERLAP)
+    assert leftover.too_soon == f"pods may sign in with it until {rfc3339.render(NOW + OVERLAP + A_MINUTE)}"
     assert not leftover.is_deleted
 
-    deliver(world, lost, ago=OVERLAP)
-    assert found(azure, settings, stacks) == [], "it is what pods use"
+    deliver(world, current, ago=OVERLAP + A_MINUTE)
+    [leftover] = found(azure, settings, stacks)
+    assert not leftover.is_deleted, "the version is younger than its tag"
+
+    deliver(world, lost, ago=timedelta(0))
+    assert found(azure, settings, stacks, later=OVERLAP + A_MINUTE) == [], "it is what pods use"
 
     secret(world, "ingress-hc9-json", thumbprint=current, generation="a1", delivered_at="yesterday")
     assert found(azure, settings, stacks) == [], "who knows since when"
+
+
+def test_a_certificate_that_a_run_may_be_about_to_deliver_stays(
+    azure: AzureClient, world: ArmWorld, settings: Settings, deployer: ServicePrincipal
+) -> None:
+    made, _ = application(world, deployer, "idstack:dev:hc9-ingress-entra")
+    register(azure, made, age=-A_MINUTE)
+    known, current = register(azure, made)
+    deliver(world, current, ago=timedelta(0))
+    stacks = naming(made.app_id, known, f"{VAULT}/secrets/ingress-hc9-json")
+
+    [leftover] = found(azure, settings, stacks, later=OVERLAP + A_MINUTE / 2)
+
+    assert not leftover.is_deleted
 
 
 def test_deleting_a_certificate_leaves_the_others(
