@@ -6,6 +6,7 @@ from typing import Final
 
 from ops.doctor.checks import (
     access,
+    applications,
     backend,
     configuration,
     document,
@@ -27,6 +28,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     *engine.CHECKS,
     *backend.CHECKS,
     *access.CHECKS,
+    *applications.CHECKS,
     *configuration.CHECKS,
     *vault.CHECKS,
     *secret_provider_class.CHECKS,

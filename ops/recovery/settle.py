@@ -6,10 +6,10 @@ does not answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from typing import Final
+from typing import Any, Final
 
 from identity import resource_types
 from identity.azure.client import AzureClient
@@ -25,6 +25,7 @@ from ops.stack.lock import LockedError
 from ops.stack.state import Plan, State, StateResource, name_of, outputs_in, without
 from ops.world.adoption_guard import adoption_guard
 from ops.world.kubernetes_objects import management_cluster
+from ops.world.ownership import Ownership
 
 _MAX_WORKERS: Final = 10  # connections that one transport keeps open (requests, HTTPAdapter)
 _KUBERNETES: Final = "kubernetes:"
@@ -142,8 +143,15 @@ def find_orphans(engine: Engine, report: Callable[[str], None]) -> list[Orphan]:
 
 def _free(engine: Engine, found_orphans: Sequence[Orphan], report: Callable[[str], None]) -> Iterator[Orphan]:
     """The orphans that are not another stack's; a line reports each of the others."""
+    ownership = Ownership.of([*engine.resources(), *(orphan.resource for orphan in found_orphans)])
+    clusters = engine.outputs().get("hostedClusters") or {}
     with adoption_guard(engine) as guard:
         for orphan in found_orphans:
+            if orphan.resource["type"] == resource_types.APPLICATION:
+                owner = ownership.owner(orphan.resource["urn"])
+                cluster: Mapping[str, Any] = clusters.get(owner.cluster) or {}
+                recorded = (cluster.get("controlPlane", {}).get(owner.identity) or {}).get("clientID")
+                guard.require_untouched(orphan.id, orphan.resource["inputs"].get("owners", ()), recorded)
             principal = str(orphan.resource["inputs"].get("principalId", ""))
             if why := guard.objection(orphan.resource["type"], orphan.id, principal):
                 report(f"left alone: {orphan.name}: {orphan.id}: {why}")

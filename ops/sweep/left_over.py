@@ -28,7 +28,6 @@ from identity.naming import (
 )
 from identity.settings import Settings
 from ops.sweep.model import (
-    CERTIFICATE,
     LeftOver,
     Swept,
     find_machines,
@@ -37,7 +36,7 @@ from ops.sweep.model import (
     of_managed_identities,
 )
 from ops.world.adoption_guard import owner_of_application
-from ops.world.azure import managed_identities_within, read_vault_secrets, role_assignments_at
+from ops.world.azure import CERTIFICATE, managed_identities_within, read_vault_secrets, role_assignments_at
 from ops.world.stacks import COMPONENTS, Stacks
 
 T = TypeVar("T")

@@ -12,14 +12,11 @@ from typing import Any, Final
 from identity import resource_types
 from identity.azure.client import AzureClient, AzureObject
 from identity.azure.records import ManagedIdentityRecord, SecretMetadata
-from identity.azure.registered_certificates import RegisteredKey, registered
+from identity.azure.registered_certificates import registered
 from identity.credentials import rfc3339
 from identity.credentials.schedule import OVERLAP
 from identity.credentials.secret_tags import DELIVERED_AT, THUMBPRINT
-from ops.world.azure import federated_credentials
-
-# Between an application and a key id in azuread's ids.
-CERTIFICATE: Final = "/certificate/"
+from ops.world.azure import CERTIFICATE, added_credentials, federated_credentials
 
 
 class Swept(StrEnum):
@@ -188,7 +185,6 @@ def _tagged(resource: AzureObject) -> str | None:
 
 
 _NOT_ADDED_BY_US: Final = "this program did not add it"
-_FEDERATED: Final = "federatedIdentityCredentials"
 
 
 def of_applications(
@@ -203,17 +199,11 @@ def of_applications(
     Raises AzureRefusedError.
     """
     for application in applications:
-        path, owner = f"/applications/{application['id']}", application["displayName"]
-        foreign = [certificate for certificate in registered(application) if not certificate.is_ours]
-        yield from _keys(path, owner, foreign, application.get("passwordCredentials"), is_named)
-        for credential in (azure.directory_object(f"{path}/{_FEDERATED}") or {}).get("value", ()):
-            if not is_named(credential["id"]):
-                at = f"{path}/{_FEDERATED}/{credential['id']}"
-                yield _federated(at, owner, credential["name"], credential.get("subject"), credential.get("issuer"))
         principal = azure.directory_object(f"/servicePrincipals(appId='{application['appId']}')")
-        if principal is not None:
-            path, owner = f"/servicePrincipals/{principal['id']}", f"the service principal of {owner}"
-            yield from _keys(path, owner, registered(principal), principal.get("passwordCredentials"), is_named)
+        for added in added_credentials(azure, application, principal):
+            if not is_named(added.id):
+                reason = f"no stack has it{added.trusts}"
+                yield LeftOver(Swept(added.kind), added.path, added.name, reason, _NOT_ADDED_BY_US)
 
 
 def of_managed_identities(
@@ -224,31 +214,8 @@ def of_managed_identities(
     Raises AzureRefusedError.
     """
     for identity in identities:
-        for credential in federated_credentials(azure, identity.id):
-            if not is_named(credential.id):
-                yield _federated(credential.id, identity.name, credential.name, credential.subject, credential.issuer)
-
-
-def _keys(
-    path: str,
-    owner: str,
-    certificates: Iterable[RegisteredKey],
-    passwords: Iterable[AzureObject] | None,
-    is_named: Callable[[str], bool],
-) -> Iterator[LeftOver]:
-    for certificate in certificates:
-        if not is_named(certificate.key_id):
-            name = certificate.thumbprint or certificate.key_id
-            yield _added(Swept.REGISTRATION, f"{path}{CERTIFICATE}{certificate.key_id}", f"{name} of {owner}")
-    for password in passwords or ():
-        if not is_named(password["keyId"]):
-            name = password.get("displayName") or password["keyId"]
-            yield _added(Swept.CLIENT_SECRET, f"{path}/password/{password['keyId']}", f"{name} of {owner}")
-
-
-def _federated(path: str, owner: str, name: str, subject: str | None, issuer: str | None) -> LeftOver:
-    return _added(Swept.FEDERATED_CREDENTIAL, path, f"{name} of {owner}", f", for {subject} of {issuer}")
-
-
-def _added(kind: Swept, path: str, name: str, subject: str = "") -> LeftOver:
-    return LeftOver(kind, path, name, f"no stack has it{subject}", _NOT_ADDED_BY_US)
+        for found in federated_credentials(azure, identity.id):
+            if not is_named(found.id):
+                reason = f"no stack has it, for {found.subject} of {found.issuer}"
+                name = f"{found.name} of {identity.name}"
+                yield LeftOver(Swept.FEDERATED_CREDENTIAL, found.id, name, reason, _NOT_ADDED_BY_US)

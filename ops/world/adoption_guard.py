@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -14,7 +14,8 @@ from identity.credentials.secret_tags import OWNER
 from identity.naming import owner_mark
 from ops.access.azure import deployer
 from ops.stack.engine import Engine
-from ops.world.azure import read_role_assignment
+from ops.stack.errors import CommandError
+from ops.world.azure import added_credentials, read_role_assignment
 from ops.world.stacks import Stacks
 
 _API_VERSIONS: Final[Mapping[str, str]] = {
@@ -57,6 +58,35 @@ class AdoptionGuard:
             return self._of_principal(read_role_assignment(self._azure, arm_id), principal or "")
         resource = self._azure.resource(arm_id, _API_VERSIONS[type_token]) or {}
         return self.foreign((resource.get("tags") or {}).get(OWNER))
+
+    def require_untouched(self, path: str, owners: Collection[str], recorded: str | None) -> None:
+        """Raise CommandError for an application (its path in Graph) that somebody else may have made or changed.
+
+        Everybody in a tenant can read its tags, and make another one with them.
+
+        Args:
+            owners: object ids of those in the program; those in the stack's state are known as well.
+            recorded: the client id that the last complete run had in its place; None for none.
+        """
+        application = self._azure.directory_object(path) or {}
+        client, known = application.get("appId"), {*owners, *self._stacks.of(self._stack).texts}
+        principal = self._azure.directory_object(f"/servicePrincipals(appId='{client}')")
+        found = list(map(str, added_credentials(self._azure, application, principal)))
+        found += [
+            f"owner {owner.get('displayName') or ''} ({owner['id']})"
+            for owner in (self._azure.directory_object(f"{path}/owners") or {}).get("value", ())
+            if owner["id"].lower() not in known
+        ]
+        if recorded not in (None, client):
+            found.append(f"client id {client}; the last complete run had {recorded}")
+        if found:
+            raise CommandError(
+                f"the application {application.get('displayName')} ({path}, created "
+                f"{application.get('createdDateTime')}) has the tags of {self._stack}, which everybody in the tenant "
+                f"can copy, and was not adopted, because it has: {'; '.join(found)}. Delete it (`az ad app delete --id "
+                f"{client}`), or, if you are sure that a run of the stack made it, remove the credentials and owners "
+                "and adopt it by `idstack import`; then run the command again"
+            )
 
     def holder(self, id: str) -> str | None:
         """The other stack that has the resource with this id in its state."""

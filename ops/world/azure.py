@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from typing import Final, TypeVar
 
 from identity import resource_types
-from identity.azure.client import AzureClient
+from identity.azure.client import AzureClient, AzureObject
 from identity.azure.errors import AzureRefusedError
 from identity.azure.records import (
     FederatedCredentialRecord,
@@ -124,11 +125,64 @@ def _application(azure: AzureClient, client_id: str) -> SeenApplication | None:
     applications = azure.directory_objects("/applications", condition)
     if not applications:
         return None
-    principals = azure.directory_objects("/servicePrincipals", condition)
+    principal = next(iter(azure.directory_objects("/servicePrincipals", condition)), None)
     return SeenApplication(
         certificates={found.thumbprint: found.ends for found in registered(applications[0]) if found.thumbprint},
-        is_enabled=bool(principals[0].get("accountEnabled", True)) if principals else None,
+        is_enabled=None if principal is None else bool(principal.get("accountEnabled", True)),
+        added=tuple(map(str, added_credentials(azure, applications[0], principal))),
     )
+
+
+# Between an application and a key id in azuread's ids.
+CERTIFICATE: Final = "/certificate/"
+_FEDERATED: Final = "federatedIdentityCredentials"
+
+
+@dataclass(frozen=True)
+class AddedCredential:
+    """A credential that this program did not add: its kind, its path in Graph, its name, and who signs in with it."""
+
+    kind: str
+    path: str
+    name: str
+    trusts: str = ""
+
+    @property
+    def id(self) -> str:
+        """Its key id, or that of a federated credential."""
+        return self.path.rpartition("/")[2]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name} ({self.id}){self.trusts}"
+
+
+def added_credentials(
+    azure: AzureClient, application: AzureObject, principal: AzureObject | None
+) -> Iterator[AddedCredential]:
+    """The foreign credentials of an application and its service principal, as objects of Graph; one request.
+
+    Raises AzureRefusedError.
+    """
+    path, owner = f"/applications/{application['id']}", application["displayName"]
+    yield from _keys(path, owner, application)
+    for found in (azure.directory_object(f"{path}/{_FEDERATED}") or {}).get("value", ()):
+        trusts = f", for {found.get('subject')} of {found.get('issuer')}"
+        yield AddedCredential(
+            "federated credential", f"{path}/{_FEDERATED}/{found['id']}", f"{found['name']} of {owner}", trusts
+        )
+    if principal is not None:
+        yield from _keys(f"/servicePrincipals/{principal['id']}", f"the service principal of {owner}", principal)
+
+
+def _keys(path: str, owner: str, holder: AzureObject) -> Iterator[AddedCredential]:
+    for key in registered(holder):
+        # An application's own are this program's; a service principal has none of it.
+        if not key.is_ours or path.startswith("/servicePrincipals"):
+            name = key.thumbprint or key.key_id
+            yield AddedCredential("registered certificate", f"{path}{CERTIFICATE}{key.key_id}", f"{name} of {owner}")
+    for password in holder.get("passwordCredentials") or ():
+        name = password.get("displayName") or password["keyId"]
+        yield AddedCredential("client secret", f"{path}/password/{password['keyId']}", f"{name} of {owner}")
 
 
 def read_issuer(azure: AzureClient, address: str) -> SeenIssuer:

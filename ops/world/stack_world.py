@@ -115,11 +115,12 @@ class SeenRoleDefinition:
 class SeenApplication:
     """An Entra application with the ends of its certificates by thumbprint (SHA-1, upper-case hexadecimal).
 
-    `is_enabled` is that of its service principal; None without one.
+    `is_enabled` is that of its service principal; None without one. `added` are the credentials of others.
     """
 
     certificates: Mapping[str, datetime]
     is_enabled: bool | None
+    added: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

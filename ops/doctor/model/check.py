@@ -21,6 +21,7 @@ class Stage(StrEnum):
     ENGINE = "engine"
     BACKEND = "backend"
     ACCESS = "access"
+    APPLICATIONS = "applications"
     CONFIGURATION = "configuration"
     VAULT = "vault"
     CLASS = "class"
@@ -35,7 +36,7 @@ class Stage(StrEnum):
     @property
     def is_in_the_chain(self) -> bool:
         """Whether a fault of this stage explains those of later stages."""
-        return self not in (Stage.BACKEND, Stage.ACCESS)
+        return self not in (Stage.BACKEND, Stage.ACCESS, Stage.APPLICATIONS)
 
 
 class Place(Protocol):

@@ -45,7 +45,7 @@ def test_with_azure_rbac_the_missing_role_assignment_is_printed(
 def test_without_the_clusters_user_role_the_error_names_the_role(existing_cluster: ExistingClusterScenario) -> None:
     existing_cluster.answers[USER] = RuntimeError('Status=403 Code="AuthorizationFailed" Message="no".')
     recorder = existing_cluster.run(options={"refused": True})
-    assert "role Azure Kubernetes Service Cluster User Role on the cluster" in str(recorder.failure)
+    assert "role Azure Kubernetes Service Cluster User Role there" in str(recorder.failure)
 
 
 def test_with_local_accounts_off_the_admin_credential_is_an_error(existing_cluster: ExistingClusterScenario) -> None:

@@ -105,10 +105,11 @@ def test_with_placeholders_no_sign_in_is_blamed(engine: FakeEngine, idstack: Ids
     broken, *_, unread, _ = printed.output.split("\n\n")
     checks = ("lock", "abandoned-lock", "pending-operations", "last-run", "decryption")
     of_state = [] if is_read else ["engine (state)", *(f"backend ({check})" for check in checks)]
+    of_application = [] if is_read else ["applications (added-credentials)"]
     why = "Pulumi.dev.yaml still has placeholders, with which no sign-in works"
     assert (printed.code, printed.output.count("broken  ")) == (1, 1)
     assert broken.startswith("broken  configuration (settings)\n    found  idstack:tenantId: found ")
-    assert unread == f"not checked  {', '.join([*of_state, 'access (permissions)'])}\n    why    {why}"
+    assert unread == f"not checked  {', '.join([*of_state, 'access (permissions)', *of_application])}\n    why    {why}"
 
 
 def test_a_placeholder_of_one_cluster_prevents_no_sign_in(
@@ -170,7 +171,7 @@ def test_without_a_stack_there_is_one_finding(engine: FakeEngine, idstack: Idsta
     assert [line for line in printed.output.splitlines() if not line.startswith(" ")] == [
         "broken  engine (state)",
         "",
-        "dev: 1 finding; 32 checks; 31 skipped behind a broken stage",
+        "dev: 1 finding; 33 checks; 32 skipped behind a broken stage",
     ]
     assert [call for call in engine.calls if not call.startswith("stack export")] == []
 

@@ -322,6 +322,17 @@ def application(found: dict[str, Any] | None) -> Change:
     return change
 
 
+def added(credential: str) -> Change:
+    def change(world: StackWorld) -> StackWorld:
+        client = identity(world, ISSUED).client_id
+        application = known(world.applications[client])
+        assert application is not None
+        changed = replace(application, added=(credential,))
+        return replace(world, applications={**world.applications, client: changed})
+
+    return change
+
+
 def registration_ended(world: StackWorld) -> StackWorld:
     thumbprint = identity(world, ISSUED).thumbprint
     return application({"certificates": {str(thumbprint): world.now - _MINUTES}})(world)

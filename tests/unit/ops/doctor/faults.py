@@ -68,6 +68,12 @@ FAULTS: Final = (
     of_stack("a wrong passphrase", "decryption", lambda w: replace(w, decryption="error: incorrect passphrase")),
     of_stack("a refused sign-in", "permissions", lambda world: replace(world, access=_SIGN_IN_REFUSED)),
     of_stack("a missing kind", "permissions", changes.access(missing=("kinds: x",), hint="install it")),
+    InjectedFault(
+        "a client secret of somebody",
+        "added-credentials",
+        ISSUED,
+        changes.added("client secret x of y (z)"),
+    ),
     of_cluster("a refused value of a cluster", "settings", changes.value(CLUSTER, _PATH)),
     of_stack("a refused value", "settings", changes.value(None, "idstack:location")),
     of_stack("never brought up", "brought-up", changes.never_up),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import pytest
@@ -13,7 +14,8 @@ from identity.azure.errors import AzureRefusedError
 from identity.credentials.secret_tags import OWNER
 from identity.naming import owner_mark
 from localcloud.testing.arm import GROUP, SUBSCRIPTION, VAULT, ArmWorld
-from localcloud.testing.azure import ServicePrincipal
+from localcloud.testing.azure import PasswordCredential, ServicePrincipal
+from ops.stack.errors import CommandError
 from ops.world.adoption_guard import AdoptionGuard
 from ops.world.stacks import Contents, Stacks
 
@@ -123,3 +125,37 @@ def test_a_role_of_somebody_who_is_gone_is_nobodys(azure: AzureClient, world: Ar
     world.cloud.directory.delete_service_principal(principal)
 
     assert whose(azure).objection(resource_types.ROLE_ASSIGNMENT, ROLE) is None
+
+
+def test_an_application_that_somebody_else_can_use_is_refused_by_name(azure: AzureClient, world: ArmWorld) -> None:
+    directory = world.cloud.directory
+    stranger = world.principal().object_id
+    made = directory.create_application("ingress-hc1", owners=(stranger,))
+    password, _ = PasswordCredential.issue("attacker", datetime.now(UTC) + timedelta(days=1))
+    trust = {"id": "trust-1", "name": "runner", "issuer": "https://issuer.example", "subject": "repo:x"}
+    directory.update(replace(made, passwords=(password,), federated=(trust,)))
+
+    with pytest.raises(CommandError) as refused:
+        whose(azure).require_untouched(f"/applications/{made.object_id}", ["deployer"], "the-lost-one")
+
+    for found in (
+        f"the application ingress-hc1 (/applications/{made.object_id}, created ",
+        f"client secret attacker of ingress-hc1 ({password.key_id})",
+        "federated credential runner of ingress-hc1 (trust-1), for repo:x of https://issuer.example",
+        f"owner someone ({stranger})",
+        f"client id {made.app_id}; the last complete run had the-lost-one",
+        f"`az ad app delete --id {made.app_id}`",
+    ):
+        assert found in refused.value.message
+
+
+@pytest.mark.parametrize("recorded", [None, "the same"])
+def test_an_application_as_a_killed_run_leaves_it_is_the_stacks(
+    azure: AzureClient, world: ArmWorld, recorded: str | None
+) -> None:
+    owners = [world.principal().object_id, world.principal().object_id]
+    made = world.cloud.directory.create_application("ingress-hc1", owners=owners)
+    own = Contents(owner="mine", texts=frozenset({owners[0].lower()}))
+
+    recorded = recorded and made.app_id
+    whose(azure, own).require_untouched(f"/applications/{made.object_id}", owners[1:], recorded)

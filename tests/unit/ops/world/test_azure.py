@@ -65,6 +65,9 @@ class FakeAzure:
             raise answer
         return answer
 
+    def directory_object(self, path: str) -> Any:
+        return {"value": [{"id": "t", "name": "n", "subject": "s", "issuer": "i"}]} if "federated" in path else None
+
     def directory_objects(self, path: str, condition: str) -> list[Any]:
         if self.refused is not None:
             raise self.refused
@@ -109,13 +112,16 @@ def test_a_registered_certificate_is_known_by_its_thumbprint(identifier: str, th
     client = worlds.identity(worlds.healthy(), ISSUED).client_id
     dates = {"startDateTime": "2026-11-23T04:25:29Z", "endDateTime": "2027-02-21T04:25:29Z"}
     keys = [{"keyId": key_id, "customKeyIdentifier": key_id, **dates} for key_id in (identifier, None)]
-    azure = FakeAzure(applications={client: {"keyCredentials": keys}})
+    named = {"id": "o", "displayName": "app"}
+    azure = FakeAzure(applications={client: {**named, "keyCredentials": keys}})
 
     found = known(read(azure, Part.APPLICATIONS).applications[client])
 
     end = datetime(2027, 2, 21, 4, 25, 29, tzinfo=UTC)
-    assert found == SeenApplication(certificates={thumbprint: end}, is_enabled=None)
-    azure.principals[client] = {"accountEnabled": False}
+    added = [f"registered certificate {thumbprint} of app ({key_id})" for key_id in (identifier,)]
+    added += ["registered certificate None of app (None)", "federated credential n of app (t), for s of i"]
+    assert found == SeenApplication(certificates={thumbprint: end}, is_enabled=None, added=tuple(added))
+    azure.principals[client] = {"id": "p", "accountEnabled": False}
     found = known(read(azure, Part.APPLICATIONS).applications[client])
     assert found is not None
     assert found.is_enabled is False
