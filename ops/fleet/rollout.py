@@ -18,6 +18,7 @@ from concurrent import futures
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
 from threading import Lock
 from types import FrameType
@@ -206,7 +207,7 @@ class Rollout:
     def _outcome(self, run: StackRun, code: int) -> RolloutOutcome:
         if code != 0:
             return RolloutOutcome.INTERRUPTED if self.interrupted_by else RolloutOutcome.FAILED
-        updates = Engine(run.stack.name, self.root).updates()
+        updates = list(islice(Engine(run.stack.name, self.root).updates(), 20))
         changes = [update for update in updates if update.get("resourceChanges", {}).keys() - {"same"}]
         if not changes:
             return RolloutOutcome.UNCHANGED

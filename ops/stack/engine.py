@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, run
 from tempfile import TemporaryDirectory
@@ -27,6 +28,7 @@ from ops.stack.streaming import Standstill
 
 T = TypeVar("T")
 _LISTINGS: Final = 10
+_PAGE: Final = 20  # entries of the history
 # It writes the events of a run, with masked secrets. The engine accepts it only with the variable.
 _EVENT_LOG: Final = "--event-log"
 _WITH_EVENT_LOG: Final = {"PULUMI_DEBUG_COMMANDS": "true"}
@@ -247,17 +249,17 @@ class Engine(PulumiRuns):
         self._capture("state", "move", *stacks, "--yes", urn, directory=directory)
         self.forget()
 
-    def last_update(self) -> Update | None:
-        """The last of the `updates`; None without any."""
-        return next(iter(self.updates()), None)
+    def updates(self) -> Iterator[Update]:
+        """The runs of `up` and `destroy` in the stack's history, newest first, without those of killed engines.
 
-    def updates(self) -> list[Update]:
-        """The last runs of `up` and `destroy` in the stack's history, newest first, without those of killed engines.
-
-        Refreshes and imports in the history say nothing about the stack's completeness.
+        Refreshes and imports in the history say nothing about the stack's completeness. Pages are read as needed.
         """
-        entries = self._json("stack", "history", "--output", "json", "--page-size", "20", "--stack", self.stack)
-        return [entry for entry in entries if entry["kind"] in ("update", "destroy")]
+        options = ("--output", "json", "--page-size", str(_PAGE), "--stack", self.stack)
+        for page in count(1):
+            entries = self._json("stack", "history", "--page", str(page), *options)
+            yield from (entry for entry in entries if entry["kind"] in ("update", "destroy"))
+            if len(entries) < _PAGE:
+                return
 
     def decryption_refusal(self) -> str | None:
         """Why the state's secrets cannot be decrypted, or the state cannot be read; None if they can.

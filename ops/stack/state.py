@@ -71,6 +71,7 @@ class Update(TypedDict):
     endTime: NotRequired[str]  # once it has ended
     result: str  # in-progress, succeeded, failed
     resourceChanges: NotRequired[dict[str, int]]  # by operation, of those that have ended
+    environment: NotRequired[dict[str, str]]  # with `pulumi.flag.<option>` for each option of the run
 
 
 class PlanStep(TypedDict):

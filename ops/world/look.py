@@ -311,21 +311,32 @@ def _date(text: str) -> datetime | None:
         return None
 
 
+# Options of a run of some of the stack's resources: a renewal, for example.
+_PARTIAL: Final = frozenset({"pulumi.flag.target", "pulumi.flag.exclude"})
+
+
 def read_last_run(engine: Engine) -> SeenRun | Unread | None:
-    """The last `up` or `destroy`; None before the first one."""
+    """The `up` or `destroy` that decides whether the stack is complete; None before the first one.
+
+    It is the newest run of all resources that completed, or a later one that failed after a change. One that failed
+    before any change leaves the stack as it was, and a partial run repairs only another partial one.
+    """
+    newest, has_succeeded_in_part = None, False
     try:
-        update = engine.last_update()
+        for update in engine.updates():
+            newest = newest or update
+            is_partial = not _PARTIAL.isdisjoint(update.get("environment") or {})
+            if update["result"] == "succeeded":
+                if not is_partial:
+                    break
+                has_succeeded_in_part = True
+            elif update["result"] == "failed" and not (is_partial and has_succeeded_in_part):
+                changes = (update.get("resourceChanges") or {}).items()
+                if any(count for operation, count in changes if operation != "same"):
+                    return SeenRun(kind=update["kind"], started=update["startTime"], has_failed=True)
     except CommandError as error:
         return Unread.because(error)
-    if update is None:
-        return None
-    # A run that failed before any change leaves the stack as it was.
-    has_changed = any(
-        count for operation, count in (update.get("resourceChanges") or {}).items() if operation != "same"
-    )
-    return SeenRun(
-        kind=update["kind"], started=update["startTime"], has_failed=update["result"] == "failed" and has_changed
-    )
+    return newest and SeenRun(kind=newest["kind"], started=newest["startTime"], has_failed=False)
 
 
 def read_decryption(engine: Engine) -> str | Unread | None:

@@ -24,9 +24,9 @@ class SeenLock:
 
 @dataclass(frozen=True, kw_only=True)
 class SeenRun:
-    """The last run that changed the stack: `kind` is update or destroy, `started` a date in RFC 3339.
+    """The run that decides whether the stack is complete: `kind` is update or destroy, `started` a date in RFC 3339.
 
-    `has_failed`: it failed after it had changed something.
+    `has_failed`: it failed after it had changed something, and none has completed since.
     """
 
     kind: str

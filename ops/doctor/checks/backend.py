@@ -57,12 +57,13 @@ PENDING_OPERATIONS = of_stack(Stage.BACKEND, "pending-operations", (Part.STATE,)
 
 
 def _find_last_run(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
-    """Whether the last run that changed the stack has completed."""
+    """Whether a run of all resources has completed since the last one that failed after a change."""
     run = known(world.last_run)
     if run is not None and run.has_failed:
         command = "up" if run.kind == "update" else run.kind
         yield Fault(
-            evidence=f"the last `pulumi {command}`, begun at {run.started}, failed: the stack may be incomplete",
+            evidence=f"`pulumi {command}`, begun at {run.started}, failed, and none of all resources has completed "
+            "since: the stack may be incomplete",
             fix=world.make("down" if run.kind == "destroy" else "up"),
         )
 

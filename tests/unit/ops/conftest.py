@@ -56,7 +56,7 @@ case "$1 $2 $3" in
     "stack export"*)
         [ -e "{folder}/outputs.json" ] || {{ echo "error: no stack named '$4' found" >&2; exit 1; }}
         cat "{folder}/state.json" ;;
-    "stack history"*) cat "{folder}/history.json" ;;
+    "stack history"*) cat "{folder}/history.$4.json" ;;
     "preview --json --target"*) "{python}" -Ic "$(cat "{folder}/preview.py")" "{folder}" "$@" ;;
     "whoami --json"*) echo '{{"url": "https://api.pulumi.com"}}' ;;
     "stack ls"*) cat "{folder}/stacks.json" ;;
@@ -109,8 +109,23 @@ class FakeEngine:
 
     def last_run(self, kind: str, result: str, **changes: int) -> None:
         """This is the last run in the stack's history; `changes` are how many resources it changed, by operation."""
-        entry = {"kind": kind, "result": result, "startTime": "2026-11-21T16:40:00.000Z", "resourceChanges": changes}
-        (self.folder / "history.json").write_text(json.dumps([entry]))
+        self.has_history([(kind, result, changes, False)])
+
+    def has_history(self, runs: Iterable[tuple[str, str, Mapping[str, int], bool]]) -> None:
+        """Kind, result and changes of the runs, newest first, and whether each had targets."""
+        entries = [
+            {
+                "kind": kind,
+                "result": result,
+                "startTime": "2026-11-21T16:40:00.000Z",
+                "resourceChanges": changes,
+                "environment": {"pulumi.flag.yes": "true", **({"pulumi.flag.target": "set"} if has_targets else {})},
+            }
+            for kind, result, changes, has_targets in runs
+        ]
+        for page in range(1 + len(entries) // 20):
+            text = json.dumps(entries[page * 20 : page * 20 + 20])
+            (self.folder / f"history.{page + 1}.json").write_text(text)
 
     def has_run(self, **infra_ids: str) -> None:
         """The last complete run had these hosted clusters, by name with their infraID, and nothing else."""

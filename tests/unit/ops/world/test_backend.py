@@ -189,6 +189,36 @@ def test_the_last_run_is_the_last_that_changed_the_stack(
     assert read_last_run(Engine("dev")) == expected
 
 
+FAILED, REFUSED = ("update", "failed", {"create": 3}, False), ("update", "failed", {"same": 9}, False)
+RENEWED, UNRENEWED = ("update", "succeeded", {"update": 1}, True), ("update", "failed", {"update": 1}, True)
+UP = ("update", "succeeded", {"same": 9}, False)
+
+
+@pytest.mark.parametrize(
+    ("runs", "is_incomplete"),
+    [
+        ([REFUSED, FAILED, UP], True),
+        ([RENEWED, FAILED, UP], True),
+        ([RENEWED] * 20 + [FAILED, UP], True),
+        ([RENEWED, UP, FAILED], False),
+        ([REFUSED, UP, FAILED], False),
+        ([UNRENEWED, UP], True),
+        ([RENEWED, UNRENEWED, UP], False),
+        ([RENEWED, UNRENEWED, FAILED, UP], True),
+        ([RENEWED], False),
+    ],
+)
+def test_only_a_complete_run_makes_up_for_one_that_failed(
+    engine: FakeEngine, runs: list[tuple[str, str, dict[str, int], bool]], is_incomplete: bool
+) -> None:
+    engine.has_history(runs)
+
+    found = known(read_last_run(Engine("dev")))
+
+    assert found is not None
+    assert found.has_failed == is_incomplete
+
+
 def test_a_history_that_cannot_be_read_is_unread(engine: FakeEngine) -> None:
     engine.fails("error: no access")
 
