@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 
 import typer
@@ -12,6 +13,7 @@ from ops.guards.control_planes import require_no_control_plane
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.environment import local_paths
+from ops.stack.errors import CommandError
 from ops.stack.moved_clusters import refuse_half_moves
 
 
@@ -23,12 +25,14 @@ def down(
 ) -> None:
     """Destroy a stack, and the local cloud with its last stack. Other options go to `pulumi destroy`.
 
-    Refuses while a namespace of the stack has a control plane of HyperShift. Warns of expired credentials, without
+    Prompts for the name of a stack on Azure that was not named. Refuses while a namespace of the stack has a control
+    plane of HyperShift. Warns of expired credentials, without
     which HyperShift cannot delete a hosted cluster.
     """
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output, deadline=time_limit)
     if not engine.is_local:
+        _require_named(context, stack)
         refuse_half_moves(engine)
         require_no_control_plane(engine, partial(_warn, screen))
         engine.destroy(context.args)
@@ -39,6 +43,17 @@ def down(
         screen.console.print(f"the local cloud stays, because it still has other stacks: {', '.join(others)}")
     elif engine.is_local:
         screen.console.print("the local stack is removed completely")
+
+
+def _require_named(context: typer.Context, stack: str) -> None:
+    """Ask for the name of a stack that was chosen without `--stack`, by a selection or a variable of earlier work."""
+    source = context.get_parameter_source("stack")
+    if source is not None and source.name == "COMMANDLINE":
+        return
+    if not sys.stdin.isatty():
+        raise CommandError(f"nothing was destroyed: name the stack (`--stack {stack}`), which is not a local one")
+    if typer.prompt(f"Destroy {stack}? Its name", err=True).strip() != stack:
+        raise typer.Abort
 
 
 def _remove_local(engine: Engine, screen: Screen, arguments: list[str]) -> list[str]:

@@ -92,7 +92,9 @@ class Engine(PulumiRuns):
         if self.damage() or self.stack in self.stacks():
             return
         provider = self.document().get("secretsprovider")
-        self._capture("stack", "init", self.stack, *(("--secrets-provider", provider) if provider else ()))
+        options = ("--secrets-provider", provider) if provider else ()
+        # The selection is a person's: it decides for every later command without `--stack`.
+        self._capture("stack", "init", self.stack, "--no-select", *options)
 
     def up(
         self, arguments: Sequence[str] = (), environment: Mapping[str, str] | None = None, *, events: Path | None = None

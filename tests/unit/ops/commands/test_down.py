@@ -171,3 +171,18 @@ def test_ended_credentials_are_named_where_a_control_plane_holds_back(
     assert "warning: credentials of ['hc1'] have ended" in printed.output
     assert printed.code == 1
     assert ended == [["hc1"]]
+
+
+@pytest.mark.parametrize("typed", [None, "prod", "dev"])
+def test_a_stack_on_azure_is_destroyed_by_its_name(
+    engine: FakeEngine, idstack: Idstack, monkeypatch: pytest.MonkeyPatch, typed: str | None
+) -> None:
+    monkeypatch.setenv("PULUMI_STACK", "dev")
+    monkeypatch.setattr("sys.stdin.isatty", lambda: typed is not None, raising=False)
+    monkeypatch.setattr("typer.prompt", lambda *_, **__: typed)
+
+    printed = idstack("down")
+
+    assert (printed.code == 0, DESTROY in engine.calls) == (typed == "dev", typed == "dev")
+    if typed is None:
+        assert "nothing was destroyed: name the stack (`--stack dev`)" in printed.error

@@ -163,7 +163,8 @@ def test_preparing_writes_the_files_and_makes_what_the_backend_lacks(
     assert "stacks created: hc1-dev, hc2-dev" in printed.output
     made = [call for call in engine.calls if call.startswith("stack init ")]
     key = "azurekeyvault://kv-pulumi-dev.vault.azure.net/keys/pulumi"
-    assert made == [f"stack init {name}-dev --secrets-provider {key} --non-interactive" for name in ("hc1", "hc2")]
+    options = f"--no-select --secrets-provider {key} --non-interactive"
+    assert made == [f"stack init {name}-dev {options}" for name in ("hc1", "hc2")]
     assert (project / "Pulumi.hc1-dev.yaml").read_text().startswith(f"secretsprovider: {key}\nconfig:\n")
 
     again = idstack("fleet", "prepare", "--environment", "dev")

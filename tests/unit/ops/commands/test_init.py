@@ -79,7 +79,9 @@ def test_one_command_writes_the_file_and_makes_the_stack(project: Path, idstack:
     assert (config["tenantId"], config["subscriptionId"]) == (TENANT, SUBSCRIPTION)
     assert (config["backend"], config["resourceGroup"]) == (BACKEND, "contoso-dev")
     assert config["hostedClusters"][0]["name"] == "hc1"
-    assert [call for call in engine.calls if call.startswith("stack init")] == ["stack init dev --non-interactive"]
+    assert [call for call in engine.calls if call.startswith("stack init")] == [
+        "stack init dev --no-select --non-interactive"
+    ]
     for line in (
         "Pulumi.dev.yaml: written",
         f"stack dev: registered in {BACKEND}",
@@ -238,7 +240,7 @@ def test_a_key_of_a_vault_encrypts_the_state(
 
     assert idstack("init", "dev", *OPTIONS, "--secrets-provider", key).code == 0
     assert yaml.safe_load(file(project).read_text())["secretsprovider"] == key
-    assert f"stack init dev --secrets-provider {key} --non-interactive" in engine.calls
+    assert f"stack init dev --no-select --secrets-provider {key} --non-interactive" in engine.calls
     assert idstack("init", "dev").code == 0, "the file names the key"
     other = idstack("init", "dev", "--secrets-provider", "awskms://x")
     assert (other.code, "Pulumi.dev.yaml names azurekeyvault://" in other.error) == (1, True)

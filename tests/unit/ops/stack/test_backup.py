@@ -112,7 +112,9 @@ def test_a_lost_stack_is_made_with_the_key_that_its_file_names(engine: FakeEngin
 
     backup.restore(Engine("dev", project), made())
 
-    created = "stack init dev --secrets-provider azurekeyvault://kv.vault.azure.net/keys/k --non-interactive"
+    created = (
+        "stack init dev --no-select --secrets-provider azurekeyvault://kv.vault.azure.net/keys/k --non-interactive"
+    )
     assert created in engine.calls
     assert engine.calls[-1] == "stack import --stack dev --non-interactive"
 
