@@ -14,11 +14,11 @@ import typer
 
 from ops.commands.options import DEFAULT_STACK, ClusterOption, Screen, StackOption, require_cluster
 from ops.commands.status import brought_up
-from ops.doctor.examination import Examination, examine
+from ops.doctor.examination import Examination, UnreadError, examine
 from ops.doctor.report import findings
 from ops.graph import html, mermaid, svg
 from ops.graph.build import GraphSources, build
-from ops.graph.model import IdentityGraph
+from ops.graph.model import Health, IdentityGraph
 from ops.outputs.rows import read_probes, rows, running_token_rows
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
@@ -60,7 +60,8 @@ def graph(
 
     The page needs no network and no server. With more than three hosted clusters, SVG and Mermaid are an overview;
     `--cluster` draws one of them whole. The doctor's findings in Azure are on the nodes, and on standard error with
-    their fixes. Exits with 1 if the last run has not completed.
+    their fixes. Exits with 1 if the last run has not completed, and with 3 if the health of a node is not known because
+    something could not be read.
     """
     if form is GraphFormat.HTML and output is None and sys.stdout.isatty():
         raise CommandError("a page is for a browser: name its file with --output graph.html")
@@ -81,6 +82,8 @@ def graph(
         console.print(finding)
     if not examination.is_complete:
         raise CommandError("the stack is not complete; the graph has the outputs of its last complete run")
+    if drawn.unread and any(node.health is Health.UNKNOWN for node in drawn.nodes):
+        raise UnreadError(drawn.unread)
 
 
 def read(stack: str) -> tuple[IdentityGraph, Examination]:

@@ -13,7 +13,7 @@ from rich.table import Table
 from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
-from ops.doctor.examination import examine
+from ops.doctor.examination import Examination, UnreadError, examine
 from ops.doctor.report import findings
 from ops.outputs.metrics import render as render_metrics
 from ops.outputs.metrics import write as write_metrics
@@ -45,16 +45,19 @@ def status(
 
     It also shows the optional managed identities, the HostedClusters' conditions, the mounted versions in each pod, and
     the findings of `idstack doctor` in Azure and about the last run. Exits with 1 if an identity cannot sign in, there
-    are findings or the stack is not complete, and with 3 if only a renewal is overdue by two days.
+    are findings or the stack is not complete, and with 3 if only something about an identity could not be read, or a
+    renewal is overdue by two days.
     """
-    screen = Screen(as_json)
-    identities, now = show(Engine(stack, output=screen.output), screen, metrics), datetime.now(UTC)
+    screen, now = Screen(as_json), datetime.now(UTC)
+    identities, examination = show(Engine(stack, output=screen.output), screen, metrics)
     if overdue := [f"{row.identity} of {row.cluster}" for row in identities if row.is_overdue(now)]:
         raise RenewalOverdueError(
             f"the renewal of these certificates is overdue: {', '.join(overdue)}. `make renew STACK={stack}` renews "
             "what the stack issues, or says why it cannot; a credential that was issued elsewhere has to be replaced. "
             f"{judged_by(now)}"
         )
+    if unread := examination.unread_of_identities:
+        raise UnreadError(unread)
 
 
 def judged_by(now: datetime) -> str:
@@ -68,8 +71,8 @@ class RenewalOverdueError(CommandError):
     exit_code = 3
 
 
-def show(engine: Engine, screen: Screen, metrics: Path | None = None) -> list[Row]:
-    """Print the rows of a stack, write them to a file of metrics if one is named, and return them.
+def show(engine: Engine, screen: Screen, metrics: Path | None = None) -> tuple[list[Row], Examination]:
+    """Print the rows of a stack, write them to a file of metrics if one is named, and return what was seen.
 
     Raises CommandError for a stack that does not exist or was never brought up, an expired certificate, a missing
     managed identity, findings of the doctor in Azure, metrics that cannot be written and, locally, a failed sign-in.
@@ -135,7 +138,7 @@ def show(engine: Engine, screen: Screen, metrics: Path | None = None) -> list[Ro
     if examination.findings:
         problem = "there are findings outside of the pods" if examination.is_complete else "the stack is not complete"
         raise CommandError(f"{problem}: `idstack doctor --stack {stack}` also checks the pods")
-    return identities
+    return identities, examination
 
 
 def brought_up(engine: Engine) -> StackOutputs[str]:

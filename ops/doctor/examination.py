@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from identity.azure.records import SecretMetadata
-from ops.doctor.diagnosis import CheckResult, CheckStatus, diagnose
+from ops.doctor.diagnosis import CheckResult, CheckStatus, ExitCode, diagnose
 from ops.doctor.model.check import Stage
 from ops.doctor.registry import STATUS_CHECKS
 from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
 from ops.world.look import look
 
 
@@ -32,6 +33,11 @@ class Examination:
         return tuple(dict.fromkeys(reasons))
 
     @property
+    def unread_of_identities(self) -> tuple[str, ...]:
+        """The same of checks of an identity; some backends never show their locks."""
+        return replace(self, results=tuple(result for result in self.results if result.identity)).unread
+
+    @property
     def is_complete(self) -> bool:
         """Whether the last run of the stack has completed, by its backend."""
         return all(finding.stage is not Stage.BACKEND for finding in self.findings)
@@ -43,11 +49,26 @@ class Examination:
             return True
         return None if CheckStatus.NOT_CHECKED in own else False
 
+    def is_made(self, cluster: str, identity: str, check: str) -> bool:
+        """Whether a check was possible in this place."""
+        made = (CheckStatus.OK, CheckStatus.BROKEN)
+        place = (cluster, identity, check)
+        return any((one.cluster, one.identity, one.check) == place and one.status in made for one in self.results)
+
     def of(self, cluster: str | None, identity: str | None, *checks: str) -> Iterator[CheckResult]:
         """The findings about one identity, or (None) about the whole stack, of these checks or of all."""
         for finding in self.findings:
             if (finding.cluster, finding.identity) == (cluster, identity) and (not checks or finding.check in checks):
                 yield finding
+
+
+class UnreadError(CommandError):
+    """Nothing that was read is broken, but not everything was."""
+
+    exit_code = ExitCode.NOT_CHECKED
+
+    def __init__(self, reasons: Sequence[str]) -> None:
+        super().__init__("\n".join([f"not read, so that it may be broken ({len(reasons)}):", *reasons]))
 
 
 def examine(engine: Engine) -> Examination:

@@ -218,7 +218,8 @@ def _add_control_plane_identity(assembly: _Assembly, row: Row, mounted: Sequence
     def findings(*checks: str) -> Sequence[CheckResult]:
         return tuple(assembly.examination.of(row.cluster, row.identity, *checks))
 
-    secret = _with_findings(_secret(row, owner, now), findings("secret", "secret-reader"))
+    is_read = assembly.examination.is_made(row.cluster, row.identity, "secret")
+    secret = _with_findings(_secret(row, owner, now, is_read=is_read), findings("secret", "secret-reader"))
     pods = [_pod(owner, *consumer) for consumer in _consumers(row, catalogued, mounted)]
     role_health, role_reason = _proof(row.probes)
     if lost := [finding.evidence for finding in findings("role")]:
@@ -249,7 +250,7 @@ def _add_control_plane_identity(assembly: _Assembly, row: Row, mounted: Sequence
     return identity.id
 
 
-def _secret(row: Row, owner: ResourceOwner, now: datetime) -> GraphNode:
+def _secret(row: Row, owner: ResourceOwner, now: datetime, *, is_read: bool) -> GraphNode:
     """The secret, whose health follows from the dates: from `renewAfter` on `make renew` renews the certificate."""
     health, reason, detail = Health.UNKNOWN, "", "expiry not known"
     if row.not_after is not None:
@@ -259,6 +260,8 @@ def _secret(row: Row, owner: ResourceOwner, now: datetime) -> GraphNode:
         if row.not_after <= now:
             detail = f"expired {row.not_after:%Y-%m-%d}"
             health, reason = Health.ERROR, f"the certificate expired on {row.not_after:%Y-%m-%d}"
+    if health is Health.OK and not is_read:
+        health, reason = Health.UNKNOWN, "it was not read; the dates are those of the last run"
     return GraphNode.part(
         NodeKind.SECRET,
         owner,

@@ -54,9 +54,10 @@ class Health(StrEnum):
 
 
 def worst(parts: Iterable[Health | None]) -> Health:
-    """The worst health of the parts. UNKNOWN counts only if no health is known; None never counts."""
+    """The worst health of the parts; UNKNOWN is worse than OK, and None does not count."""
     present = set(parts)
-    return next((health for health in (Health.ERROR, Health.WARNING, Health.OK) if health in present), Health.UNKNOWN)
+    worst_first = (Health.ERROR, Health.WARNING, Health.UNKNOWN, Health.OK)
+    return next((health for health in worst_first if health in present), Health.UNKNOWN)
 
 
 def joined(reasons: Iterable[str]) -> str:

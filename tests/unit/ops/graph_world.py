@@ -94,6 +94,7 @@ class GraphWorld:
             accounts=self.accounts,
             state=ClusterState(tuple(self.conditions), tuple(self.mounts), self.unread),
             resources=[*user, *self.resources],
+            examination=examined(found),
         )
 
     def graph(self) -> IdentityGraph:
@@ -135,6 +136,17 @@ def small_cluster() -> GraphWorld:
     old = world.mounts[0]
     world.mounts[0] = MountedVersion(old.cluster, old.identity, old.pod, "1" * 32, True, old.current)
     return world
+
+
+def examined(outputs: Any) -> Examination:
+    """Every secret was read, and is as the stack delivered it."""
+    return Examination(
+        tuple(
+            CheckResult(cluster=name, identity=field, stage=Stage.VAULT, check="secret", status=CheckStatus.OK)
+            for name, described in outputs.get("hostedClusters", {}).items()
+            for field in described["controlPlane"]
+        )
+    )
 
 
 def broken_secret() -> IdentityGraph:

@@ -55,13 +55,16 @@ def test_what_the_doctor_finds_is_told_with_its_fix_and_is_an_error(
     assert [finding["check"] for finding in json.loads(document.output)["findings"]] == ["secret"]
 
 
-def test_what_could_not_be_checked_is_named_and_is_no_error(idstack: Idstack, findings: list[CheckResult]) -> None:
+@pytest.mark.parametrize("command", [["status"], ["graph", "--format", "json"]])
+def test_what_could_not_be_read_is_named_and_is_not_sound(
+    idstack: Idstack, findings: list[CheckResult], command: list[str]
+) -> None:
     findings.append(broken(status=CheckStatus.NOT_CHECKED, evidence="403: it takes Reader"))
 
-    printed = idstack("status", "--stack", "dev")
+    printed = idstack(*command, "--stack", "dev")
 
-    assert printed.code == 0
-    assert "not read: 403: it takes Reader" in printed.output
+    assert printed.code == 3
+    assert printed.error.endswith("idstack: not read, so that it may be broken (1):\n403: it takes Reader\n")
 
 
 @pytest.mark.parametrize("command", ["status", "graph"])

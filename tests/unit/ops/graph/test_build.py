@@ -11,6 +11,7 @@ from identity import resource_types
 from identity.catalogue import CONTROL_PLANE, OPTIONAL
 from identity.naming import credentials_secret_name, role_definition_id
 from identity.roles import CONTRIBUTOR_ROLE, KEY_VAULT_SECRETS_USER_ROLE, MANAGED_HSM_CRYPTO_USER
+from ops.doctor.examination import Examination
 from ops.graph.build import RoleAtScope, build, grants, scope_name
 from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, Relation
 from ops.outputs.rows import TokenProbe, TokenRow
@@ -75,6 +76,13 @@ def test_a_reader_with_a_role_on_each_secret_holds_it_there() -> None:
     user, secret = the(NodeKind.KEY_VAULT_USER, graph), the(NodeKind.SECRET, graph)
     [role] = behind(graph, user, Relation.HOLDS)
     assert secret in behind(graph, role, Relation.AT)
+
+
+def test_what_was_not_read_is_not_known_to_be_well() -> None:
+    graph = build(replace(one_identity().sources(), examination=Examination()))
+
+    kinds = (NodeKind.SECRET, NodeKind.IDENTITY, NodeKind.HOSTED_CLUSTER)
+    assert {the(kind, graph).health for kind in kinds} == {Health.UNKNOWN}
 
 
 def test_a_chain_leads_from_the_hosted_cluster_to_the_scopes() -> None:
