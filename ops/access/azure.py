@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from azure.core.exceptions import AzureError
+
 from identity.azure.client import AzureClient
 from identity.azure.connection import SignIn, signed_in
+from identity.azure.errors import AccessError
 from identity.clouds import DEFAULT_CLOUD, LOCAL_CLOUD
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
@@ -22,6 +25,19 @@ def deployer(engine: Engine) -> Iterator[AzureClient]:
     """
     with AzureClient(*engine.once("sign-in", lambda: _sign_in(engine))) as client:
         yield client
+
+
+def sign_in_refusal(engine: Engine) -> str | None:
+    """Why the deployer cannot sign in to Azure, in one line, tried once; None if it can.
+
+    Raises CommandError as `deployer` does.
+    """
+    try:
+        cloud, credential, _ = engine.once("sign-in", lambda: _sign_in(engine))
+        credential.get_token(cloud.arm_scope)
+    except (AccessError, AzureError) as error:
+        return " ".join(str(error).split())
+    return None
 
 
 def _sign_in(engine: Engine) -> SignIn:

@@ -80,10 +80,10 @@ def show(engine: Engine, screen: Screen, metrics: Path | None = None) -> tuple[l
     """
     stack = engine.stack
     environment = local_cloud.of(stack)
-    outputs = brought_up(engine)
+    outputs, examination = brought_up(engine), examine(engine)
     reports = read_probes(environment, outputs)
     exchanges = running_token_rows(outputs, reports)
-    identities, now, examination = rows(outputs, reports), datetime.now(UTC), examine(engine)
+    identities, now = rows(outputs, reports), datetime.now(UTC)
     managed = read_managed_identities(engine, outputs)
     state = read_cluster_state(engine, outputs, examination.versions)
     if metrics is not None and examination.is_complete:

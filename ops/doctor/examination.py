@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from identity.azure.records import SecretMetadata
+from ops.doctor.checks.access import SIGN_IN
 from ops.doctor.diagnosis import CheckResult, CheckStatus, ExitCode, diagnose
 from ops.doctor.model.check import Stage
 from ops.doctor.registry import STATUS_CHECKS
@@ -72,8 +73,11 @@ class UnreadError(CommandError):
 
 
 def examine(engine: Engine) -> Examination:
-    """Check the stack now. Raises CommandError only for a local stack without a local cloud."""
+    """Check the stack now. Raises CommandError without a sign-in to Azure, and without a local stack's cloud."""
     parts = {part for check in STATUS_CHECKS for part in check.needs}
     world = look(engine, parts)
+    if isinstance(world.sign_in, str):
+        [refused] = [one for one in diagnose(world, [SIGN_IN]) if one.status is CheckStatus.BROKEN]
+        raise CommandError(f"signing in to Azure: {refused.evidence}; {refused.fix}")
     versions = {name: secret.version for name, secret in world.secrets.items() if isinstance(secret, SecretMetadata)}
     return Examination(tuple(diagnose(world, STATUS_CHECKS)), versions)

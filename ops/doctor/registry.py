@@ -61,6 +61,7 @@ STATUS_CHECKS: Final[tuple[Check, ...]] = (
     backend.ABANDONED_LOCK,
     backend.PENDING_OPERATIONS,
     backend.LAST_RUN,
+    access.SIGN_IN,
     *vault.CHECKS,
     sign_in.REGISTRATION,
     proof_call.ROLE,

@@ -22,7 +22,7 @@ from identity.settings import ConfigurationError, Problem, Settings
 from identity.settings.problems import for_stack
 from identity.settings.schema.problems import NAMESPACE, path_of, value_at
 from identity.settings.schema.schema_node import PLACEHOLDER
-from ops.access.azure import deployer
+from ops.access.azure import deployer, sign_in_refusal
 from ops.access.management_cluster import api_server
 from ops.stack import local_cloud, lock
 from ops.stack.configuration import named_clusters
@@ -48,8 +48,8 @@ from ops.world.stack_world import (
     StackWorld,
 )
 
-_CLUSTER: Final = frozenset({Part.ACCESS, Part.CONTROL_PLANES, Part.REPORTS})
-_AZURE: Final = frozenset(
+CLUSTER: Final = frozenset({Part.ACCESS, Part.CONTROL_PLANES, Part.REPORTS})
+AZURE: Final = frozenset(
     {Part.VAULT, Part.SECRETS, Part.ADD_ON, Part.ROLES, Part.APPLICATIONS, Part.ISSUERS, Part.MANAGED_IDENTITIES}
 )
 
@@ -65,13 +65,16 @@ def look(engine: Engine, parts: Set[Part], selection: Selection = EVERYTHING) ->
     state = _state(engine) if Part.STATE in parts else NOT_READ
     if isinstance(state, Unread) and Part.STATE in parts:
         # Mostly because of the backend: other reads would fail in the same way.
-        everything = ("state", "locks", "last_run", "decryption", "access", "vault", "add_on")
+        everything = ("state", "locks", "last_run", "decryption", "sign_in", "access", "vault", "add_on")
         unread: dict[str, Any] = dict.fromkeys(everything, placeholders or state)
         unread["configuration"] = configuration if placeholders else state
         return StackWorld(stack=engine.stack, now=datetime.now(UTC), control_planes={}, **unread)
     if isinstance(state, StackState):
         state = selection.of_state(state)
     mounts = Path(local.mounts_dir) if local else None
+    sign_in = placeholders or _sign_in(engine, parts)
+    if isinstance(sign_in, str):
+        parts -= CLUSTER | AZURE
     access, control_planes = (placeholders, {}) if placeholders else _cluster(engine, state, parts, mounts)
     if isinstance(state, StackState):
         state, control_planes = _selected(selection, state, control_planes)
@@ -83,6 +86,7 @@ def look(engine: Engine, parts: Set[Part], selection: Selection = EVERYTHING) ->
         last_run=read_last_run(engine) if Part.HISTORY in parts else NOT_READ,
         decryption=read_decryption(engine) if Part.DECRYPTION in parts else NOT_READ,
         configuration=configuration,
+        sign_in=sign_in,
         access=access,
         control_planes=control_planes,
         **vars(_azure(engine, state, parts)),
@@ -92,6 +96,16 @@ def look(engine: Engine, parts: Set[Part], selection: Selection = EVERYTHING) ->
 def _state(engine: Engine) -> StackState | Unread:
     try:
         return expected(engine.state())
+    except CommandError as error:
+        return Unread.because(error)
+
+
+def _sign_in(engine: Engine, parts: Set[Part]) -> str | Unread | None:
+    """Why the deployer cannot sign in to Azure, tried once instead of before each read behind it."""
+    if parts.isdisjoint(CLUSTER | AZURE):
+        return NOT_READ
+    try:
+        return sign_in_refusal(engine)
     except CommandError as error:
         return Unread.because(error)
 
@@ -117,7 +131,7 @@ def _selected(
 
 
 def _azure(engine: Engine, state: StackState | Unread, parts: Collection[Part]) -> AzureView:
-    if isinstance(state, Unread) or not set(parts) & _AZURE:
+    if isinstance(state, Unread) or not set(parts) & AZURE:
         return AzureView()
     try:
         with deployer(engine) as clients:
@@ -129,7 +143,7 @@ def _azure(engine: Engine, state: StackState | Unread, parts: Collection[Part]) 
 def _cluster(
     engine: Engine, state: StackState | Unread, parts: Collection[Part], mounts: Path | None
 ) -> tuple[SeenAccess | Unread, dict[str, SeenControlPlane | Unread]]:
-    if not set(parts) & _CLUSTER:
+    if not set(parts) & CLUSTER:
         return NOT_READ, {}
     clusters = () if isinstance(state, Unread) else state.clusters
     try:

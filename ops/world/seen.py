@@ -68,6 +68,7 @@ class Part(StrEnum):
     HISTORY = "to read the stack's history in the backend"
     DECRYPTION = "to use the stack's secrets provider"
     CONFIGURATION = "to read the stack's configuration"
+    SIGN_IN = "to sign in to Azure"
     ACCESS = "to sign in to the management cluster"
     VAULT = "Reader on the key vault"
     SECRETS = "Reader on the key vault, for the metadata of its secrets"

@@ -251,8 +251,8 @@ class AzureView:
 class StackWorld(AzureView):
     """One look at a stack.
 
-    `last_run` is None before the first one. `decryption` is why the stack's secrets cannot be decrypted, None if they
-    can. `control_planes` are by hosted cluster.
+    `last_run` is None before the first one. `decryption` is why the stack's secrets cannot be decrypted, `sign_in` why
+    the deployer cannot sign in to Azure, None if they can. `control_planes` are by hosted cluster.
     """
 
     stack: str
@@ -262,6 +262,7 @@ class StackWorld(AzureView):
     last_run: SeenRun | Unread | None
     decryption: str | Unread | None
     configuration: SeenConfiguration | Unread
+    sign_in: str | Unread | None = None
     access: SeenAccess | Unread
     control_planes: Mapping[str, SeenControlPlane | Unread]
 

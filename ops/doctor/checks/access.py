@@ -1,4 +1,4 @@
-"""Whether the stack's deployer has its permissions on the management cluster."""
+"""Whether the stack's deployer signs in to Azure, and has its permissions on the management cluster."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_stack
+from ops.stack.environment import is_local
+from ops.world.look import AZURE, CLUSTER
 from ops.world.seen import NotReadError, Part, known
 from ops.world.stack_world import StackWorld
 
@@ -21,7 +23,17 @@ def _find(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
         yield Fault(evidence=f"{access.who} at {access.server} lacks {'; '.join(access.missing)}", fix=access.hint)
 
 
+def _find_sign_in(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
+    """Whether the deployer can sign in to Azure now."""
+    if (refusal := known(world.sign_in)) is not None:
+        fix = f"{world.make('up')} starts the local cloud again" if is_local(world.stack) else "`az login`"
+        yield Fault(evidence=refusal, fix=fix)
+
+
+SIGN_IN = of_stack(Stage.ACCESS, "azure", (Part.SIGN_IN,), _find_sign_in, hides=CLUSTER | AZURE)
+
 CHECKS: Final[tuple[Check, ...]] = (
+    SIGN_IN,
     of_stack(
         Stage.ACCESS,
         "permissions",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+from azure.core.exceptions import ClientAuthenticationError
 
 from identity.azure import connection
 from identity.azure.errors import AccessError
@@ -76,3 +77,20 @@ def test_an_unknown_cloud_is_refused_with_the_known_ones(engine: FakeEngine) -> 
 
     with pytest.raises(AccessError, match='cloud: found "AzureGermanCloud"; accepted: AzurePublicCloud, '):
         sign_in(Engine("dev"))
+
+
+def test_a_sign_in_is_tried_once_and_its_refusal_is_one_line(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Refusing:
+        scopes: ClassVar[list[str]] = []
+
+        def get_token(self, scope: str) -> None:
+            self.scopes.append(scope)
+            raise ClientAuthenticationError("AADSTS700082:\n expired")
+
+    engine.configures(cloud="AzurePublicCloud", tenantId="t")
+    monkeypatch.setattr(connection, "credential", lambda *_, **__: Refusing())
+
+    assert azure.sign_in_refusal(Engine("dev")) == "AADSTS700082: expired"
+    assert Refusing.scopes == ["https://management.core.windows.net//.default"]

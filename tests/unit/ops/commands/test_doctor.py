@@ -25,7 +25,7 @@ def api(cluster_api: FakeApiServer, engine: FakeEngine) -> FakeApiServer:
 def test_a_stack_that_lacks_nothing_is_told_so(engine: FakeEngine, idstack: Idstack, api: FakeApiServer) -> None:
     printed = idstack("doctor", "--stage", "access", "--stack", "dev")
 
-    assert (printed.code, printed.output, printed.error) == (0, "dev: nothing is broken; 1 check\n", "")
+    assert (printed.code, printed.output, printed.error) == (0, "dev: nothing is broken; 2 checks\n", "")
     assert not [call for call in engine.calls if call.startswith("stack ")], "access needs no state"
 
 
@@ -41,7 +41,7 @@ def test_a_kind_that_is_missing_is_named_with_what_brings_it(
     assert lines[1].endswith(" lacks kinds: azureclusteridentities.infrastructure.cluster.x-k8s.io/v1beta1")
     source = "`hypershift install --install-scope=crds --limit-crd-install=Azure`"
     assert lines[2] == f"    fix    Kinds: azureclusteridentities come with {source}"
-    assert lines[-1] == "dev: 1 finding; 1 check"
+    assert lines[-1] == "dev: 1 finding; 2 checks"
 
 
 def test_a_reader_is_not_taken_for_the_deployer(engine: FakeEngine, idstack: Idstack, api: FakeApiServer) -> None:
@@ -71,7 +71,7 @@ def test_scripts_get_a_list_of_every_result(engine: FakeEngine, idstack: Idstack
 
     printed = idstack("doctor", "--stage", "access", "--stage", "engine", "--stack", "dev", "--json")
 
-    engine_state, access = json.loads(printed.output)
+    engine_state, _, access = json.loads(printed.output)
     assert list(access) == KEYS
     assert (printed.code, engine_state["status"], access["status"]) == (1, "ok", "broken")
     assert (access["cluster"], access["identity"], access["stage"], access["check"]) == (
@@ -105,11 +105,12 @@ def test_with_placeholders_no_sign_in_is_blamed(engine: FakeEngine, idstack: Ids
     broken, *_, unread, _ = printed.output.split("\n\n")
     checks = ("lock", "abandoned-lock", "pending-operations", "last-run", "decryption")
     of_state = [] if is_read else ["engine (state)", *(f"backend ({check})" for check in checks)]
+    of_access = ["access (azure)", "access (permissions)"]
     of_application = [] if is_read else ["applications (added-credentials)"]
     why = "Pulumi.dev.yaml still has placeholders, with which no sign-in works"
     assert (printed.code, printed.output.count("broken  ")) == (1, 1)
     assert broken.startswith("broken  configuration (settings)\n    found  idstack:tenantId: found ")
-    assert unread == f"not checked  {', '.join([*of_state, 'access (permissions)', *of_application])}\n    why    {why}"
+    assert unread == f"not checked  {', '.join([*of_state, *of_access, *of_application])}\n    why    {why}"
 
 
 def test_a_placeholder_of_one_cluster_prevents_no_sign_in(
@@ -119,7 +120,7 @@ def test_a_placeholder_of_one_cluster_prevents_no_sign_in(
 
     printed = idstack("doctor", "--stage", "access", "--stack", "dev")
 
-    assert (printed.code, printed.output) == (0, "dev: nothing is broken; 1 check\n")
+    assert (printed.code, printed.output) == (0, "dev: nothing is broken; 2 checks\n")
 
 
 def test_a_report_that_moves_is_no_document(engine: FakeEngine, idstack: Idstack) -> None:
@@ -150,8 +151,8 @@ def test_waiting_ends_as_soon_as_nothing_is_broken(
 
     printed = idstack("doctor", "--stage", "access", "--stack", "dev", "--wait")
 
-    assert (printed.code, printed.output) == (0, "dev: nothing is broken; 1 check\n")
-    assert printed.error == "dev: 1 finding; 1 check; again in 15 s\n"
+    assert (printed.code, printed.output) == (0, "dev: nothing is broken; 2 checks\n")
+    assert printed.error == "dev: 1 finding; 2 checks; again in 15 s\n"
 
 
 def test_waiting_in_vain_ends_with_the_finding(engine: FakeEngine, idstack: Idstack, api: FakeApiServer) -> None:
@@ -171,7 +172,7 @@ def test_without_a_stack_there_is_one_finding(engine: FakeEngine, idstack: Idsta
     assert [line for line in printed.output.splitlines() if not line.startswith(" ")] == [
         "broken  engine (state)",
         "",
-        "dev: 1 finding; 33 checks; 32 skipped behind a broken stage",
+        "dev: 1 finding; 34 checks; 33 skipped behind a broken stage",
     ]
     assert [call for call in engine.calls if not call.startswith("stack export")] == []
 

@@ -12,6 +12,7 @@ from ops.world.cluster_state import HostedClusterCondition
 from ops.world.expected import ExpectedRole
 from ops.world.seen import Unread, known
 from ops.world.stack_world import (
+    AzureView,
     RefusedValue,
     SeenAddOn,
     SeenApplication,
@@ -320,6 +321,11 @@ def application(found: dict[str, Any] | None) -> Change:
         return worlds.refused(changed, ISSUED, NOT_REGISTERED)
 
     return change
+
+
+def signed_out(world: StackWorld) -> StackWorld:
+    why = Unread("it was not read")
+    return replace(world, **vars(AzureView()), access=why, control_planes={}, sign_in="AADSTS700082: expired")
 
 
 def added(credential: str) -> Change:

@@ -66,6 +66,7 @@ FAULTS: Final = (
     of_stack("a failed run", "last-run", changes.last_run("update", has_failed=True)),
     of_stack("a failed removal", "last-run", changes.last_run("destroy", has_failed=True)),
     of_stack("a wrong passphrase", "decryption", lambda w: replace(w, decryption="error: incorrect passphrase")),
+    of_stack("no sign-in to Azure", "azure", changes.signed_out),
     of_stack("a refused sign-in", "permissions", lambda world: replace(world, access=_SIGN_IN_REFUSED)),
     of_stack("a missing kind", "permissions", changes.access(missing=("kinds: x",), hint="install it")),
     InjectedFault(

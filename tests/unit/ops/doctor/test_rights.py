@@ -21,6 +21,7 @@ UNSEEN: dict[Part, Callable[[StackWorld], StackWorld]] = {
     Part.HISTORY: lambda world: replace(world, last_run=REFUSED),
     Part.DECRYPTION: lambda world: replace(world, decryption=REFUSED),
     Part.CONFIGURATION: lambda world: replace(world, configuration=REFUSED),
+    Part.SIGN_IN: lambda world: replace(world, sign_in=REFUSED),
     Part.ACCESS: lambda world: replace(world, access=REFUSED),
     Part.VAULT: lambda world: replace(world, vault=REFUSED),
     Part.SECRETS: lambda world: replace(world, secrets=dict.fromkeys(world.secrets, REFUSED)),
