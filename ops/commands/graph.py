@@ -59,9 +59,9 @@ def graph(
     """Draw HostedClusters, identities, secrets, classes, pods, roles and scopes, with expiry and health.
 
     The page needs no network and no server. With more than three hosted clusters, SVG and Mermaid are an overview;
-    `--cluster` draws one of them whole. The doctor's findings in Azure are on the nodes, and on standard error with
-    their fixes. Exits with 1 if the last run has not completed, and with 3 if the health of a node is not known because
-    something could not be read.
+    `--cluster` draws one of them whole. The findings of `status` are on the nodes, and on standard error with
+    their fixes. Exits with 1 if there are findings or the last run has not completed, and with 3 if the health of a
+    node is not known because something could not be read.
     """
     if form is GraphFormat.HTML and output is None and sys.stdout.isatty():
         raise CommandError("a page is for a browser: name its file with --output graph.html")
@@ -82,6 +82,8 @@ def graph(
         console.print(finding)
     if not examination.is_complete:
         raise CommandError("the stack is not complete; the graph has the outputs of its last complete run")
+    if examination.findings:
+        raise CommandError(f"there are findings: `idstack doctor --stack {stack}` also checks the pods' sign-ins")
     if drawn.unread and any(node.health is Health.UNKNOWN for node in drawn.nodes):
         raise UnreadError(drawn.unread)
 

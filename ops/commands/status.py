@@ -44,9 +44,9 @@ def status(
     """Show each identity: secret, SecretProviderClass, expiry, renewal; locally also its sign-in and proof call.
 
     It also shows the optional managed identities, the HostedClusters' conditions, the mounted versions in each pod, and
-    the findings of `idstack doctor` in Azure and about the last run. Exits with 1 if an identity cannot sign in, there
-    are findings or the stack is not complete, and with 3 if only something about an identity could not be read, or a
-    renewal is overdue by two days.
+    the findings of `idstack doctor` but for the pods' volumes and sign-ins. Exits with 1 if an identity cannot sign in,
+    there are findings or the stack is not complete, and with 3 if only something about an identity could not be read,
+    or a renewal is overdue by two days.
     """
     screen, now = Screen(as_json), datetime.now(UTC)
     identities, examination = show(Engine(stack, output=screen.output), screen, metrics)
@@ -136,8 +136,8 @@ def show(engine: Engine, screen: Screen, metrics: Path | None = None) -> tuple[l
             f"`make up STACK={stack} ARGS=--refresh` creates them again"
         )
     if examination.findings:
-        problem = "there are findings outside of the pods" if examination.is_complete else "the stack is not complete"
-        raise CommandError(f"{problem}: `idstack doctor --stack {stack}` also checks the pods")
+        problem = "there are findings" if examination.is_complete else "the stack is not complete"
+        raise CommandError(f"{problem}: `idstack doctor --stack {stack}` also checks the pods' sign-ins")
     return identities, examination
 
 

@@ -1,4 +1,4 @@
-"""The findings about a stack outside of its pods, for `status` and `graph`."""
+"""The findings about a stack but for its pods' sign-ins, for `status` and `graph`."""
 
 from __future__ import annotations
 
@@ -80,4 +80,10 @@ def examine(engine: Engine) -> Examination:
         [refused] = [one for one in diagnose(world, [SIGN_IN]) if one.status is CheckStatus.BROKEN]
         raise CommandError(f"signing in to Azure: {refused.evidence}; {refused.fix}")
     versions = {name: secret.version for name, secret in world.secrets.items() if isinstance(secret, SecretMetadata)}
-    return Examination(tuple(diagnose(world, STATUS_CHECKS)), versions)
+    # Both commands name an unread management cluster themselves.
+    results = [
+        one
+        for one in diagnose(world, STATUS_CHECKS)
+        if one.status is not CheckStatus.NOT_CHECKED or one.stage not in (Stage.CLASS, Stage.MOUNT)
+    ]
+    return Examination(tuple(results), versions)

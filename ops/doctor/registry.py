@@ -55,14 +55,16 @@ def _is_of_the_file(check: Check) -> bool:
     return check.stage is Stage.CONFIGURATION and Part.CONFIGURATION in check.needs
 
 
-# The checks of `status`, `graph` and the metrics, which need the backend and the role Reader in Azure. Their own tables
-# have the pods' mounts and sign-ins.
+# The checks of `status`, `graph` and the metrics, which need the backend, the role Reader in Azure, and the objects of
+# the management cluster. Their own tables have the sign-ins.
 STATUS_CHECKS: Final[tuple[Check, ...]] = (
     backend.ABANDONED_LOCK,
     backend.PENDING_OPERATIONS,
     backend.LAST_RUN,
     access.SIGN_IN,
     *vault.CHECKS,
+    *secret_provider_class.CHECKS,
+    *mount.CHECKS,
     sign_in.REGISTRATION,
     proof_call.ROLE,
 )

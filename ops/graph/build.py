@@ -233,8 +233,9 @@ def _add_control_plane_identity(assembly: _Assembly, row: Row, mounted: Sequence
         reason=joined([secret.reason, *(pod.reason for pod in pods), role_reason]),
         facts=facts(kind="control-plane identity", client_ID=row.client_id),
     )
-    identity = _with_findings(identity, findings("registration", "role"))
+    identity = _with_findings(identity, findings("registration", "role", "class", "mount"))
     provider = GraphNode.part(NodeKind.SECRET_PROVIDER_CLASS, owner, row.secret_provider_class)
+    provider = _with_findings(provider, findings("class", "mount"))
     for node in (identity, secret, provider, *pods):
         assembly.add(node)
     assembly.connect(identity.id, Relation.STORED_IN, secret.id)

@@ -15,6 +15,7 @@ from identity.secrets_store import poll_interval, rotation_command, rotation_fau
 from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_identity, of_stack
 from ops.doctor.model.fixes import of_symptom
 from ops.doctor.model.lookups import last_warning, mounting_pods
+from ops.stack.environment import is_local, local_paths
 from ops.world.expected import Identity
 from ops.world.seen import NotReadError, Part, Unread, entry, known
 from ops.world.stack_world import SeenControlPlane, StackWorld
@@ -86,6 +87,8 @@ def _last_warning(plane: SeenControlPlane, pod: str, reason: str) -> str:
 
 def _fix(world: StackWorld, identity: Identity, reason: str) -> str:
     symptom = find(reason, Family.VAULT, Family.MOUNT)
+    if symptom is None and is_local(world.stack):
+        return f"read the driver's log: {local_paths().state / 'kubelet.log'}"
     if symptom is None:
         return (
             "read the driver's log: `kubectl logs --namespace kube-system --container secrets-store "

@@ -115,7 +115,7 @@ def test_the_graph_has_the_cause_and_the_fix_on_its_node(idstack: Idstack, findi
         for node in json.loads(printed.output)["nodes"]
         if (node["kind"], node["identity"]) == ("secret", "ingress")
     ]
-    assert (printed.code, secret["health"]) == (0, "error")
+    assert (printed.code, secret["health"]) == (1, "error")
     assert secret["reason"] == FINDING["evidence"]
     assert secret["facts"]["fix"] == FINDING["fix"]
     assert "fix    `az keyvault secret set-attributes`" in printed.error

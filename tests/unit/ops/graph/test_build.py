@@ -11,7 +11,9 @@ from identity import resource_types
 from identity.catalogue import CONTROL_PLANE, OPTIONAL
 from identity.naming import credentials_secret_name, role_definition_id
 from identity.roles import CONTRIBUTOR_ROLE, KEY_VAULT_SECRETS_USER_ROLE, MANAGED_HSM_CRYPTO_USER
+from ops.doctor.diagnosis import CheckResult, CheckStatus
 from ops.doctor.examination import Examination
+from ops.doctor.model.check import Stage
 from ops.graph.build import RoleAtScope, build, grants, scope_name
 from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, Relation
 from ops.outputs.rows import TokenProbe, TokenRow
@@ -355,3 +357,20 @@ def test_a_role_in_a_managed_hsm_has_no_arm_id() -> None:
 )
 def test_a_scope_has_a_name_and_a_kind(scope: str, name: str, kind: str) -> None:
     assert scope_name(scope) == (name, kind)
+
+
+def test_an_edited_class_is_broken_and_so_is_its_identity() -> None:
+    found = CheckResult(
+        cluster="hc1",
+        identity=ROW.field,
+        stage=Stage.CLASS,
+        check="class",
+        status=CheckStatus.BROKEN,
+        evidence="another secret",
+    )
+    sources = one_identity().sources()
+
+    graph = build(replace(sources, examination=Examination((*sources.examination.results, found))))
+
+    kinds = (NodeKind.SECRET_PROVIDER_CLASS, NodeKind.IDENTITY, NodeKind.HOSTED_CLUSTER)
+    assert {the(kind, graph).health for kind in kinds} == {Health.ERROR}
