@@ -12,9 +12,10 @@ from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption,
 from ops.guards.control_planes import require_no_control_plane
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
-from ops.stack.environment import local_paths
+from ops.stack.environment import local_paths, project_name
 from ops.stack.errors import CommandError
 from ops.stack.moved_clusters import refuse_half_moves
+from ops.world.stacks import Stacks
 
 
 def down(
@@ -26,13 +27,14 @@ def down(
     """Destroy a stack, and the local cloud with its last stack. Other options go to `pulumi destroy`.
 
     Prompts for the name of a stack on Azure that was not named. Refuses while a namespace of the stack has a control
-    plane of HyperShift. Warns of expired credentials, without
+    plane of HyperShift, or other stacks share its vault. Warns of expired credentials, without
     which HyperShift cannot delete a hosted cluster.
     """
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output, deadline=time_limit)
     if not engine.is_local:
         _require_named(context, stack)
+        _refuse_shared(engine)
         refuse_half_moves(engine)
         require_no_control_plane(engine, partial(_warn, screen))
         engine.destroy(context.args)
@@ -56,11 +58,28 @@ def _require_named(context: typer.Context, stack: str) -> None:
         raise typer.Abort
 
 
+def _refuse_shared(engine: Engine) -> None:
+    """Raise CommandError if other states have this stack as their shared one, whose vault they would lose."""
+    reference = f"/{project_name(engine.root)}/{engine.stack}"
+    stacks = Stacks.read(engine)
+    users = [
+        name
+        for name, contents in stacks.besides(engine.stack).items()
+        if any(text.endswith(reference) and text.count("/") == 2 for text in contents.texts)
+    ]
+    unread = sorted(stacks.unread.keys() - stacks.contents.keys() - {engine.stack})
+    if users:
+        raise CommandError(f"nothing was destroyed: {', '.join(users)} shares its vault: destroy it first")
+    if unread:
+        raise CommandError(f"nothing was destroyed: {', '.join(unread)} may share its vault, and cannot be read")
+
+
 def _remove_local(engine: Engine, screen: Screen, arguments: list[str]) -> list[str]:
     """Remove the stack, and the local cloud if it has no other stacks; returns the names of those."""
     start_local_cloud(screen)
     screen.step("pulumi destroy")
     engine.prepare()
+    _refuse_shared(engine)
     refuse_half_moves(engine)
     require_no_control_plane(engine, partial(_warn, screen))
     local_cloud.play(engine.stack, (), output=screen.output)

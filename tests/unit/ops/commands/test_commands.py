@@ -179,7 +179,8 @@ def test_preview_and_down_of_another_stack_are_the_engines(engine: FakeEngine, i
     down = idstack("down", "--stack", "dev", "--json")
     looked = "stack export --stack dev --non-interactive"
     previewed = "preview --json --policy-pack policies --diff --stack dev"
-    assert engine.calls == [looked, previewed, looked, "destroy --stack dev"]
+    siblings = "stack ls --json --non-interactive"
+    assert engine.calls == [looked, previewed, siblings, looked, "destroy --stack dev"]
     assert json.loads(down.output) == {"stack": "dev", "removed": False}
 
 
@@ -303,11 +304,12 @@ def test_down_of_the_local_stack_ends_the_local_cloud_last(
     assert printed.code == 0
     assert [" ".join(call.split()[:2]) for call in engine.calls] == [
         "stack export",
+        "stack ls",
         "destroy --yes",
         "stack rm",
         "stack ls",
     ]
-    assert engine.calls[2] == "stack rm --yes --preserve-config --stack local"
+    assert engine.calls[3] == "stack rm --yes --preserve-config --stack local"
     assert ran == ["start", "stop --remove"]
     assert printed.output.endswith("the local stack is removed completely\n")
 

@@ -186,3 +186,14 @@ def test_a_stack_on_azure_is_destroyed_by_its_name(
     assert (printed.code == 0, DESTROY in engine.calls) == (typed == "dev", typed == "dev")
     if typed is None:
         assert "nothing was destroyed: name the stack (`--stack dev`)" in printed.error
+
+
+def test_a_stack_whose_vault_others_share_stays(engine: FakeEngine, idstack: Idstack) -> None:
+    engine.has_stacks("dev", "hc1-dev")
+    reference = {"type": "pulumi:pulumi:StackReference", "urn": "r", "inputs": {"name": "organization/idstack/dev"}}
+    engine.has_resources(reference)
+
+    printed = idstack("down", "--stack", "dev")
+
+    assert printed.error == "idstack: nothing was destroyed: hc1-dev shares its vault: destroy it first\n"
+    assert DESTROY not in engine.calls
