@@ -25,17 +25,17 @@ def main() -> None:
 
     from identity.azure.errors import AccessError
     from ops.cli import application
-    from ops.stack.errors import CommandError
+    from ops.stack.errors import CommandError, printable
 
     # The command's own message has what a library logs about a failure.
     logging.getLogger().addHandler(logging.NullHandler())
     try:
         application()(prog_name="idstack")
     except CommandError as error:
-        print(f"idstack: {error}", file=sys.stderr)
+        print(printable(f"idstack: {error}"), file=sys.stderr)
         sys.exit(error.exit_code)
     except AccessError as error:
-        print(f"idstack: {error}", file=sys.stderr)
+        print(printable(f"idstack: {error}"), file=sys.stderr)
         sys.exit(1)
 
 

@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
 from identity.login_kinds import LOGIN_KINDS, LoginKind
 from identity.similar import did_you_mean
 from ops.stack import plugins
 from ops.stack.chosen_stack import chosen_stack, require_stack, stack_names
 from ops.stack.environment import ROOT
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, printable
 from ops.stack.streaming import Deadline
 
 
@@ -150,6 +151,14 @@ def require_cluster(stack: str, cluster: str | None, known: Collection[str]) -> 
         raise CommandError(f"the stack {stack} has no hosted cluster {cluster}; {has}{did_you_mean(cluster, known)}")
 
 
+class _PrintableConsole(Console):
+    """A console on which names and tags of others do not control the terminal."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(printable(segment.text), segment.style)
+
+
 @dataclass(frozen=True)
 class Screen:
     """The output of a command: with `--json` standard output has only the document, standard error the rest."""
@@ -164,7 +173,7 @@ class Screen:
     @property
     def console(self) -> Console:
         """The console for text, which is printed as it is; without a terminal a line may have any length."""
-        console = Console(stderr=self.as_json, highlight=False, soft_wrap=True, markup=False, emoji=False)
+        console = _PrintableConsole(stderr=self.as_json, highlight=False, soft_wrap=True, markup=False, emoji=False)
         if not console.is_terminal:
             console.width = _UNLIMITED_WIDTH
         return console

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import ClassVar
+from typing import ClassVar, Final
+
+# The controls of a terminal, but for tab and newline, and those that reverse the direction of text.
+_CONTROLS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def printable(text: str) -> str:
+    """A text for a terminal, which may have names and tags of others: what would control the terminal is replaced."""
+    return _CONTROLS.sub("\ufffd", text)
 
 
 class CommandError(Exception):

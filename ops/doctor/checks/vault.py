@@ -79,7 +79,11 @@ def _find_secret(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     elif secret.expires is not None and secret.expires <= world.now:
         yield Fault(evidence=f"{name} expired at {rfc3339.render(secret.expires)}", fix=new_credential)
     elif secret.not_before is not None and secret.not_before > world.now + CLOCK_SKEW:
-        yield Fault(evidence=f"{name} is not valid before {rfc3339.render(secret.not_before)}", fix=new_credential)
+        yield Fault(
+            evidence=f"{name} is not valid before {rfc3339.render(secret.not_before)}",
+            fix=f"`az keyvault secret set-attributes {of} --not-before <date>`, with the begin of its certificate"
+            + (f", which {world.command('renew')} names" if identity.generation is not None else ""),
+        )
     elif secret.thumbprint and identity.thumbprint and secret.thumbprint != identity.thumbprint:
         yield Fault(
             evidence=f"{name} has the certificate {secret.thumbprint}; the stack delivered {identity.thumbprint}",

@@ -12,6 +12,11 @@ import termios
 from pathlib import Path
 
 import pytest
+from rich.table import Table
+from rich.text import Text
+
+from ops.commands.options import Screen
+from ops.stack.errors import printable
 
 ROOT = Path(__file__).parents[4]
 LONG = " ".join(["word"] * 60)
@@ -86,3 +91,15 @@ def test_no_name_in_a_text_is_a_style_or_an_emoji() -> None:
     printed, _ = into_pipes('screen.console.print("[/vaults/kv] and [secret] of idstack:id:hc1")')
 
     assert printed == "[/vaults/kv] and [secret] of idstack:id:hc1\n"
+
+
+def test_text_of_others_controls_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = "x\x1b]0;PWNED\x07\x1b[2J\u202ey"
+    table = Table("name")
+    table.add_row(hostile)
+
+    for text in (hostile, Text(hostile), table):
+        Screen(as_json=False).console.print(text)
+
+    assert not set(capsys.readouterr().out) & {"\x1b", "\x07", "\u202e"}
+    assert printable(f"a\tb\n{hostile}").startswith("a\tb\nx\ufffd]0;PWNED\ufffd")
