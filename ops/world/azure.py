@@ -136,6 +136,7 @@ def _application(azure: AzureClient, client_id: str) -> SeenApplication | None:
 # Between an application and a key id in azuread's ids.
 CERTIFICATE: Final = "/certificate/"
 _FEDERATED: Final = "federatedIdentityCredentials"
+CLIENT_SECRET: Final = "client secret"
 
 
 @dataclass(frozen=True)
@@ -182,7 +183,7 @@ def _keys(path: str, owner: str, holder: AzureObject) -> Iterator[AddedCredentia
             yield AddedCredential("registered certificate", f"{path}{CERTIFICATE}{key.key_id}", f"{name} of {owner}")
     for password in holder.get("passwordCredentials") or ():
         name = password.get("displayName") or password["keyId"]
-        yield AddedCredential("client secret", f"{path}/password/{password['keyId']}", f"{name} of {owner}")
+        yield AddedCredential(CLIENT_SECRET, f"{path}/password/{password['keyId']}", f"{name} of {owner}")
 
 
 def read_issuer(azure: AzureClient, address: str) -> SeenIssuer:
