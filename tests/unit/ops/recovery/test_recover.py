@@ -336,6 +336,7 @@ def test_an_interrupted_refresh_removes_nothing(only_one_left: EngineAnswers, id
 def test_a_command_that_finds_the_stack_locked_names_the_owner(
     answers: EngineAnswers, idstack: Idstack, living: int, command: str
 ) -> None:
+    answers.to("stack", (0, "[]", ""))
     for engines_own in ("up", "destroy"):
         answers.to(engines_own, (255, "", lock_of(living)))
     done = idstack(command, "--stack", "dev", "--yes")
