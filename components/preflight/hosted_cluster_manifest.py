@@ -16,6 +16,7 @@ from components.hypershift.base_manifest import completed, defaults
 from components.hypershift.hosted_cluster_object import Conflict, conflicts, stack_part
 from components.hypershift.hosted_cluster_spec import hosted_cluster_spec
 from identity.settings import HostedClusterSettings, Problem, Settings
+from identity.settings.schema.arm_ids import canonical
 from identity.settings.schema.problems import Place, enumerate_words, path_of, show, value_at
 from identity.yaml_text import load_all_as_go
 
@@ -83,7 +84,7 @@ def _unusable(place: Place, file: str | None, error: Exception) -> Problem:
 
 
 def _cleaned(document: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in _without_nulls(document).items() if key != _STATUS}
+    return {key: value for key, value in _normalized(document).items() if key != _STATUS}
 
 
 def _validate(
@@ -159,8 +160,10 @@ def _conflict_problem(conflict: Conflict, place: Place) -> Problem:
     )
 
 
-def _without_nulls(value: Any) -> Any:
-    """A copy without nulls: to Kubernetes, null is the same as absent."""
+def _normalized(value: Any) -> Any:
+    """A copy with Azure's spelling of resource ids, without nulls: to Kubernetes, null is the same as absent."""
     if isinstance(value, Mapping):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
+        return {key: _normalized(item) for key, item in value.items() if item is not None}
+    if isinstance(value, str):
+        return canonical(value)
+    return [_normalized(item) for item in value] if isinstance(value, list) else value

@@ -97,7 +97,7 @@ SAMPLE: Final = Answers(
     cluster="hc1",
     side=Side.HYPERSHIFT,
     management_cluster=f"{SAMPLE_PREFIX}-aks/{SAMPLE_PREFIX}-aks",
-    dns_zone=f"/subscriptions/{ZERO_UUID}/resourceGroups/dns/providers/Microsoft.Network/dnsZones/dev.example.com",
+    dns_zone=f"/subscriptions/{ZERO_UUID}/resourceGroups/dns/providers/Microsoft.Network/dnszones/dev.example.com",
     tenant_id=ZERO_UUID,
     subscription_id=ZERO_UUID,
 )

@@ -28,7 +28,7 @@ _LEFT_BEHIND = {"arm-role-assignment-name", "entra-deleted"}
 _NETWORK = "hc1-network/providers/Microsoft.Network/virtualNetworks/hc1-vnet"
 _SUBNET = f"{_NETWORK}/subnets/default"
 _SECURITY_GROUP = "hc1-nsg/providers/Microsoft.Network/networkSecurityGroups/hc1-nsg"
-_ZONE = "dns-local/providers/Microsoft.Network/dnsZones/local.example.com"
+_ZONE = "dns-local/providers/Microsoft.Network/dnszones/local.example.com"
 # Of `roles: builtin` alone, and of `roles: hypershift` alone, by component.
 _AT_RESOURCES = {
     "cloud-provider": (_SUBNET, _SECURITY_GROUP),

@@ -19,7 +19,7 @@ from tests.harness import empty_project
 
 SUBSCRIPTION: Final = "22222222-2222-4222-8222-222222222222"
 TENANT: Final = "11111111-1111-4111-8111-111111111111"
-ZONE: Final = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/dns/providers/Microsoft.Network/dnsZones/dev.contoso.com"
+ZONE: Final = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/dns/providers/Microsoft.Network/dnszones/dev.contoso.com"
 # The file names no key of an etcd encryption.
 SIGNING_IN: Final = {row.field for row in CONTROL_PLANE if row.enabled_by_default} - {"kms"}
 IMAGE: Final = "contoso.azurecr.io/idstack/credential-probe:0.1.0"

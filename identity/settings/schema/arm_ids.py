@@ -9,8 +9,25 @@ from __future__ import annotations
 import re
 from typing import Annotated, Final
 
-from identity.naming import RESOURCE_GROUP_PATTERN, split_arm_id
+from identity.naming import RESOURCE_GROUP_PATTERN, resource_id, split_arm_id
 from identity.settings.schema.schema_node import PLACEHOLDER, ZERO_UUID, ValueSpec, uuid
+
+_SPELLINGS: Final[dict[str, str]] = {}
+
+
+def canonical(text: str) -> str:
+    """An id with Azure's own letter case in all but the names; any other text, or type of resource, as it is.
+
+    Azure compares without case, a reader of ids may not: the ingress operator knows `Microsoft.Network/dnszones` and
+    `Microsoft.Network/privateDnsZones` only (openshift/cluster-ingress-operator, `pkg/dns/azure/client/client.go`).
+    """
+    try:
+        arm_id = split_arm_id(text)
+    except ValueError:
+        return text
+    if (type := _SPELLINGS.get(arm_id.type.lower())) is None:
+        return text
+    return resource_id(arm_id.subscription, arm_id.resource_group, type, *arm_id.names)
 
 
 def _arm_id(
@@ -18,6 +35,7 @@ def _arm_id(
 ) -> ValueSpec:
     """The ids of a resource type with a pattern for every name in them; `command` shows such a resource."""
     provider, *segments = type.split("/")
+    _SPELLINGS[type.lower()] = type
 
     def check(text: str) -> str:
         if len(text) > longest:
@@ -39,7 +57,7 @@ def _arm_id(
         ):
             if not re.fullmatch(pattern, name, re.ASCII):
                 raise ValueError(f'"{name}" is not a valid name in {what}')
-        return text
+        return canonical(text)
 
     path = "/".join(f"{segment}/{own_name}" for segment in segments)
     return ValueSpec(
@@ -99,7 +117,7 @@ DnsZoneId = Annotated[
     str,
     _arm_id(
         "dns-zone-id",
-        "Microsoft.Network/dnsZones",
+        "Microsoft.Network/dnszones",
         (_ZONE_NAME,),
         "az network dns zone show -g <group> -n <domain>",
         longest=258,

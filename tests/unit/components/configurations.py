@@ -9,7 +9,7 @@ from tests.unit.components.world import GROUPS, hosted_cluster
 
 _ACCOUNT = f"{GROUPS}/backup-dev/providers/Microsoft.Storage/storageAccounts/backupsdev"
 _REGISTRY = f"{GROUPS}/images-dev/providers/Microsoft.ContainerRegistry/registries/imagesdev"
-_ZONE = f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnsZones/example.com"
+_ZONE = f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnszones/example.com"
 _KEY = "https://{}.{}.azure.net/keys/hc1-etcd/0123456789abcdef0123456789abcdef"
 _MANIFEST = {"manifest": {"spec": {"serviceAccountSigningKey": {"name": "signing-key"}}}}
 _EVERYTHING = {

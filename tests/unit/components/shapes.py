@@ -151,7 +151,7 @@ def _step(place: Any, key: str) -> Any:
 _ZONES: Final = f"{GROUPS}/dns-dev/providers/Microsoft.Network"
 _DNS: Final = {
     "baseDomain": "example.com",
-    "publicZoneID": f"{_ZONES}/dnsZones/example.com",
+    "publicZoneID": f"{_ZONES}/dnszones/example.com",
     "privateZoneID": f"{_ZONES}/privateDnsZones/hc1.example.com",
 }
 _WRITTEN: Final = {"releaseImage": "quay.io/openshift-release-dev/ocp-release:4.20.0-x86_64", "pullSecret": "pull"}
@@ -169,7 +169,7 @@ _KMS: Final = {
 _OPTIONALS: Final = {
     "backupStorageAccountID": f"{GROUPS}/backup-dev/providers/Microsoft.Storage/storageAccounts/backupsdev",
     "containerRegistryID": f"{GROUPS}/images-dev/providers/Microsoft.ContainerRegistry/registries/imagesdev",
-    "externalDnsZoneID": f"{_ZONES}/dnsZones/planes.example.com",
+    "externalDnsZoneID": f"{_ZONES}/dnszones/planes.example.com",
     "managementIssuerURL": "https://eastus.oic.prod-aks.azure.com/tenant/issuer",
     "managedIdentities": [row.field for row in OPTIONAL],
 }

@@ -45,7 +45,7 @@ REGISTRY = f"{GROUPS}/images/providers/Microsoft.ContainerRegistry/registries/no
 EVERYTHING = hosted_cluster(
     backupStorageAccountID=BACKUP,
     containerRegistryID=REGISTRY,
-    externalDnsZoneID=f"{GROUPS}/public/providers/Microsoft.Network/dnsZones/example.com",
+    externalDnsZoneID=f"{GROUPS}/public/providers/Microsoft.Network/dnszones/example.com",
     managementIssuerURL="https://issuer.example.com/",
     managedIdentities=[row.field for row in OPTIONAL],
     identities={row.field: {"enabled": True} for row in CONTROL_PLANE if not row.enabled_by_default},
@@ -106,7 +106,7 @@ def test_infrastructure_of_its_own_needs_the_subscription() -> None:
     named = ("resourceGroup", "vnetID", "subnetID", "securityGroupID")
     created = hosted_cluster(infrastructure="create", **dict.fromkeys(named))
     created = {key: value for key, value in created.items() if value is not None}
-    zone = f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnsZones/example.com"
+    zone = f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnszones/example.com"
     dns = {"baseDomain": "example.com", "publicZoneID": zone}
     found = deployer_grants(settings(hostedClusters=[{**created, "dns": dns}]))
 

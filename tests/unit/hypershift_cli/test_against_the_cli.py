@@ -26,7 +26,7 @@ RELEASE: Final = "quay.io/openshift-release-dev/ocp-release:4.20.0-x86_64"
 NAT: Final = f"{GROUPS}/hc1-network/providers/Microsoft.Network/virtualNetworks/hc1-vnet/subnets/nat"
 DNS: Final = {
     "baseDomain": "apps.example.com",
-    "publicZoneID": f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnsZones/apps.example.com",
+    "publicZoneID": f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnszones/apps.example.com",
     "privateZoneID": f"{GROUPS}/hc1-managed/providers/Microsoft.Network/privateDnsZones/hc1.apps.example.com",
 }
 

@@ -421,7 +421,7 @@ def types() -> tuple[ResourceType, ...]:
         SeededType(INTERFACES),
         SeededType(ROUTE_TABLES),
         SeededType(NAT_GATEWAYS),
-        SeededType("Microsoft.Network/dnsZones"),
+        SeededType("Microsoft.Network/dnszones"),
         PublicIPAddresses(),
         LoadBalancers(),
         PrivateDnsZones(),

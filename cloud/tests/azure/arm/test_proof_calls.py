@@ -25,7 +25,7 @@ SECURITY_GROUP = f"{N}/providers/Microsoft.Network/networkSecurityGroups/hc1-nsg
 OTHER_GROUP = f"{N}/providers/Microsoft.Network/networkSecurityGroups/hc2-nsg"
 ROUTES = f"{V}/providers/Microsoft.Network/routeTables/routes"
 NAT = f"{V}/providers/Microsoft.Network/natGateways/nat"
-ZONE = f"{D}/providers/Microsoft.Network/dnsZones/example.com"
+ZONE = f"{D}/providers/Microsoft.Network/dnszones/example.com"
 ACCOUNT = f"{SUBSCRIPTION}/resourceGroups/keys/providers/Microsoft.Storage/storageAccounts/backups"
 CONTAINERS = f"{ACCOUNT}/blobServices/default/containers"
 KEY_VERSION = "0123456789abcdef0123456789abcdef"
@@ -91,7 +91,7 @@ REFUSED = [
         (name, M, "Resources/subscriptions/resourceGroups", M)
         for name in ("ingress", "cloudProvider", "network", "imageRegistry", "file")
     ),
-    ("ingress", ZONE, "Network/dnsZones", ZONE),
+    ("ingress", ZONE, "Network/dnszones", ZONE),
     ("cloudProvider", NETWORK, "Network/virtualNetworks", NETWORK),
     ("network", SUBNET, "Network/virtualNetworks/subnets", SUBNET),
     ("network", LOAD_BALANCERS, "Network/loadBalancers", f"{M}/providers/Microsoft.Network"),
@@ -132,7 +132,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ArmWorld]:
     world.put(ACCOUNT, "Microsoft.Storage/storageAccounts", {})
     world.put(f"{ACCOUNT}/blobServices/default", blobs, {})
     world.put(f"{CONTAINERS}/etcd", f"{blobs}/containers", {"publicAccess": "None"})
-    world.put(ZONE, "Microsoft.Network/dnsZones", {"zoneType": "Public"})
+    world.put(ZONE, "Microsoft.Network/dnszones", {"zoneType": "Public"})
     assert world.call("PUT", ETCD, vault_body()).status_code == 201
     vault = Vaults(world.resources).named("kv-etcd")
     assert vault is not None

@@ -29,7 +29,7 @@ def placed(group: str, location: str = "eastus", **inputs: Any) -> dict[str, Any
 def created(**changes: Any) -> dict[str, Any]:
     """The configuration of `hc1` with infrastructure of its own."""
     kept = {key: value for key, value in hosted_cluster().items() if key not in NAMED}
-    zone = f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnsZones/example.com"
+    zone = f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnszones/example.com"
     dns = {"baseDomain": "example.com", "publicZoneID": zone}
     return {**kept, "infrastructure": "create", "dns": dns, "hostedCluster": MANIFEST, **changes}
 

@@ -40,7 +40,7 @@ ROLES = {
 }
 ROUTES = f"{GROUPS}/hub/providers/Microsoft.Network/routeTables/routes"
 NAT = f"{GROUPS}/hub/providers/Microsoft.Network/natGateways/nat"
-PUBLIC_ZONE = f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnsZones/example.com"
+PUBLIC_ZONE = f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnszones/example.com"
 PRIVATE_ZONE = f"{GROUPS}/hub/providers/Microsoft.Network/privateDnsZones/hc1.example.com"
 # Production's roles at the resources of Azure/ARO-HCP's bicep and validation.
 PRODUCTION = {

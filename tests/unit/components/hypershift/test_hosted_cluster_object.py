@@ -33,7 +33,7 @@ RELEASE = "quay.io/openshift-release-dev/ocp-release:4.20.0-x86_64"
 WRITTEN = {"releaseImage": RELEASE, "pullSecret": "hc1-pull-secret", "serviceAccountSigningKey": "hc1-key"}
 DNS = {
     "baseDomain": "apps.example.com",
-    "publicZoneID": f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnsZones/apps.example.com",
+    "publicZoneID": f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnszones/apps.example.com",
     "privateZoneID": f"{GROUPS}/hc1-managed/providers/Microsoft.Network/privateDnsZones/hc1.apps.example.com",
 }
 

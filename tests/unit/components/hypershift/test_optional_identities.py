@@ -90,7 +90,7 @@ def test_the_outputs_have_its_row(backup: RecordingMonitor) -> None:
     assert row["secretProviderClass"] == "managed-azure-etcd-backup"
 
 
-ZONE = f"{GROUPS}/public-dev/providers/Microsoft.Network/dnsZones/example.com"
+ZONE = f"{GROUPS}/public-dev/providers/Microsoft.Network/dnszones/example.com"
 REGISTRY = f"{GROUPS}/images-dev/providers/Microsoft.ContainerRegistry/registries/imagesdev"
 ISSUER = "https://oidc.example.com/mgmt/"
 IDENTITIES = f"{GROUPS}/identity-dev/providers/Microsoft.ManagedIdentity/userAssignedIdentities"

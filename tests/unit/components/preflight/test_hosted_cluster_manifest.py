@@ -118,7 +118,7 @@ def test_a_manifest_that_is_no_mapping_inside_is_a_conflict(program: Program) ->
     domains = {
         "dns": {
             "baseDomain": "example.com",
-            "publicZoneID": f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnsZones/example.com",
+            "publicZoneID": f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnszones/example.com",
             "privateZoneID": f"{GROUPS}/dns-dev/providers/Microsoft.Network/privateDnsZones/example.com",
         },
         "externalDnsDomain": "control-planes.example.org",
@@ -143,3 +143,14 @@ def test_a_file_is_read_as_kubernetes_reads_it(tmp_path: Path) -> None:
 
     assert manifests.documents["hc1"]["metadata"]["annotations"] == {"at": "2026-01-31", "window": "12:30:45"}
     assert manifests.documents["hc1"]["spec"]["mode"] == 15
+
+
+def test_the_zones_of_a_manifest_get_azures_letter_case(tmp_path: Path) -> None:
+    group = f"{GROUPS}/dns-dev/providers/Microsoft.Network"
+    file = tmp_path / "hc1.yaml"
+    file.write_text(f"spec: {{dns: {{baseDomain: a.b, publicZoneID: {group}/dnsZones/a.b}}}}\n", "utf-8")
+    cluster = hosted_cluster(hostedCluster={"file": str(file), "serviceAccountSigningKey": "key"})
+
+    manifests = read_manifests(settings(clusterSide="hypershift", hostedClusters=[cluster]), "kv-hcp-identity")
+
+    assert manifests.documents["hc1"]["spec"]["dns"] == {"baseDomain": "a.b", "publicZoneID": f"{group}/dnszones/a.b"}

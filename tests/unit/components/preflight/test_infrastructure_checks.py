@@ -15,7 +15,7 @@ WEST = {"location": "westus"}
 MANIFEST = {"manifest": {"spec": {"serviceAccountSigningKey": {"name": "signing-key"}}}}
 ZONES = {
     "baseDomain": "example.com",
-    "publicZoneID": f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnsZones/example.com",
+    "publicZoneID": f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnszones/example.com",
     "privateZoneID": f"{GROUPS}/hc1-managed/providers/Microsoft.Network/privateDnsZones/hc1.example.com",
 }
 APPLIED: dict[str, Any] = {

@@ -70,7 +70,7 @@ CLUSTER_CASES: Final[Mapping[str, ValueCase]] = {
             **{f"{CLUSTER}{key}": ABSENT for key in ("resourceGroup", "vnetID", "subnetID", "securityGroupID")},
             f"{CLUSTER}infrastructure": "create",
             f"{CLUSTER}network": {},
-            f"{CLUSTER}dns": {"baseDomain": "example.com", "publicZoneID": f"{DNS}/dnsZones/example.com"},
+            f"{CLUSTER}dns": {"baseDomain": "example.com", "publicZoneID": f"{DNS}/dnszones/example.com"},
         },
     ),
     "issuer's maker": ValueCase(

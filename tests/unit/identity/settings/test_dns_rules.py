@@ -55,7 +55,7 @@ def test_a_domain_beside_or_below_the_clusters_own_is_accepted(external: str) ->
     ],
 )
 def test_the_zone_of_external_dns_holds_the_external_domain(zone: str, expected: list[str]) -> None:
-    config = with_change(with_domains(), "hostedClusters__0__externalDnsZoneID", f"{DNS}/dnsZones/{zone}")
+    config = with_change(with_domains(), "hostedClusters__0__externalDnsZoneID", f"{DNS}/dnszones/{zone}")
 
     assert refusals(config) == [("hostedClusters[0].externalDnsZoneID", rule) for rule in expected]
 
@@ -71,14 +71,14 @@ def test_a_label_of_a_host_name_is_at_most_63_characters() -> None:
 
 @pytest.mark.parametrize("zone", ["ps.example.com", "x.apps.example.com", "example.org"])
 def test_a_zone_holds_the_clusters_domain(zone: str) -> None:
-    config = with_domains(publicZoneID=f"{DNS}/dnsZones/{zone}", privateZoneID=f"{MANAGED}/privateDnsZones/{zone}")
+    config = with_domains(publicZoneID=f"{DNS}/dnszones/{zone}", privateZoneID=f"{MANAGED}/privateDnsZones/{zone}")
 
     assert refusals(config) == [(PUBLIC, "zone-of-other-domain"), (PRIVATE, "zone-of-other-domain")]
 
 
 @pytest.mark.parametrize("group", [DNS, MANAGED, NETWORK, DNS.upper()])
 def test_a_zone_is_where_the_ingress_operator_has_its_role(group: str) -> None:
-    assert refusals(with_domains(publicZoneID=f"{group}/dnsZones/apps.example.com")) == []
+    assert refusals(with_domains(publicZoneID=f"{group}/dnszones/apps.example.com")) == []
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_zone_is_where_the_ingress_operator_has_its_role(group: str) -> None:
 )
 def test_a_zone_elsewhere_is_refused(group: str) -> None:
     config = with_domains(
-        publicZoneID=f"{group}/dnsZones/apps.example.com", privateZoneID=f"{group}/privateDnsZones/example.com"
+        publicZoneID=f"{group}/dnszones/apps.example.com", privateZoneID=f"{group}/privateDnsZones/example.com"
     )
 
     assert refusals(config) == [(PUBLIC, "zone-without-role"), (PRIVATE, "zone-without-role")]
@@ -95,7 +95,7 @@ def test_a_zone_elsewhere_is_refused(group: str) -> None:
 def test_with_builtin_roles_a_zone_is_in_any_group_of_the_subscription() -> None:
     group, elsewhere = DNS.replace("/dns/", "/other/"), DNS.replace(SUBSCRIPTION, OTHER)
     config = with_domains(
-        publicZoneID=f"{group}/dnsZones/apps.example.com", privateZoneID=f"{elsewhere}/privateDnsZones/example.com"
+        publicZoneID=f"{group}/dnszones/apps.example.com", privateZoneID=f"{elsewhere}/privateDnsZones/example.com"
     )
 
     assert refusals(with_change(config, "roles", "builtin")) == [(PRIVATE, "zone-without-role")]

@@ -26,7 +26,7 @@ WITHOUT_DOMAIN = [("hostedClusters[0].dns", "created-infrastructure-without-doma
 
 def created(name: str = "hc1", **changes: Any) -> dict[str, Any]:
     """A hosted cluster whose infrastructure the stack makes; a change to ABSENT removes a key."""
-    zone = {"baseDomain": "example.com", "publicZoneID": f"{DNS}/dnsZones/example.com"}
+    zone = {"baseDomain": "example.com", "publicZoneID": f"{DNS}/dnszones/example.com"}
     given = {**UNNAMED, "infraID": f"{name}-x1", "infrastructure": "create", "dns": zone}
     return hosted_cluster(name, **given | changes)
 
@@ -125,7 +125,7 @@ def test_a_group_that_is_made_holds_nothing_that_exists() -> None:
     expected = [("hostedClusters[0].infraID", "created-group-shared")]
 
     assert refusals(configuration(resourceGroup=group.upper(), hostedClusters=[created()])) == expected
-    zone = f"{GROUPS}/{group}/providers/Microsoft.Network/dnsZones/example.com"
+    zone = f"{GROUPS}/{group}/providers/Microsoft.Network/dnszones/example.com"
     assert refused(dns={"baseDomain": "example.com", "publicZoneID": zone}) == expected
     second = hosted_cluster("hc2", resourceGroup="hc1-vnet-hc1-x1")
     assert refusals(configuration(hostedClusters=[created(), second])) == expected
@@ -144,7 +144,7 @@ def test_existing_infrastructure_is_named() -> None:
         ({"name": "Hc1", "infraID": "x1"}, "hostedClusters[0].name"),
         ({"infraID": "x_1"}, "hostedClusters[0].infraID"),
         (
-            {"dns": {"baseDomain": "a b", "publicZoneID": f"{DNS}/dnsZones/example.com"}},
+            {"dns": {"baseDomain": "a b", "publicZoneID": f"{DNS}/dnszones/example.com"}},
             "hostedClusters[0].dns.baseDomain",
         ),
         ({"dns": {"baseDomain": "example.com", "publicZoneID": "zone"}}, "hostedClusters[0].dns.publicZoneID"),

@@ -45,7 +45,7 @@ def test_the_storage_account_is_in_the_stacks_subscription() -> None:
     ]
 
 
-ZONE = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/public/providers/Microsoft.Network/dnsZones/example.com"
+ZONE = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/public/providers/Microsoft.Network/dnszones/example.com"
 REGISTRY = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/images/providers/Microsoft.ContainerRegistry/registries/acr01"
 ISSUER = "https://oidc.example.com/mgmt/"
 

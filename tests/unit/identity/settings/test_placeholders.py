@@ -77,7 +77,7 @@ def test_the_issuers_name_of_a_sample_is_refused_once() -> None:
 
 def test_what_follows_from_a_placeholder_is_not_reported_beside_it() -> None:
     cluster = {"name": "hc1", "issuerURL": "https://hc1.blob.core.windows.net/hc1", "infrastructure": "create"}
-    dns = {"baseDomain": "apps.example.com", "publicZoneID": f"{DNS}/dnsZones/apps.example.com"}
+    dns = {"baseDomain": "apps.example.com", "publicZoneID": f"{DNS}/dnszones/apps.example.com"}
 
     assert refused(hostedClusters=[{**cluster, "dns": dns}]) == [
         ("hostedClusters[0].dns.baseDomain", "placeholder"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,6 +17,9 @@ from tests.unit.identity.settings.world import (
     SUBSCRIPTION,
     VNET,
     configuration,
+    domains,
+    hosted_cluster,
+    load,
     path_of,
     refusals,
     report,
@@ -98,8 +102,8 @@ _RULES = {
         (f"{CLUSTER}routeTableID", f"{NETWORK}/natGateways/n", "the id of a Microsoft.Network/natGateways"),
         (f"{CLUSTER}natGatewayID", f"{NETWORK}/natGateways/n.", '"n." is not a valid name in natGateways'),
         (f"{CLUSTER}dns__publicZoneID", f"{DNS}/privateDnsZones/a.b", "the id of a Microsoft.Network/privateDnsZones"),
-        (f"{CLUSTER}dns__publicZoneID", f"{DNS}/dnsZones/com", '"com" is not a valid name in dnsZones'),
-        (f"{CLUSTER}dns__privateZoneID", f"{DNS}/dnsZones/a.b", "the id of a Microsoft.Network/dnsZones"),
+        (f"{CLUSTER}dns__publicZoneID", f"{DNS}/dnszones/com", '"com" is not a valid name in dnszones'),
+        (f"{CLUSTER}dns__privateZoneID", f"{DNS}/dnszones/a.b", "the id of a Microsoft.Network/dnszones"),
         (
             f"{CLUSTER}dns__privateZoneID",
             f"{DNS}/privateDnsZones/a..b",
@@ -131,6 +135,26 @@ def test_a_resource_id_is_checked_down_to_the_names_in_it(path: str, value: str,
 
     assert refusals(config) == [(path_of(path), _RULES[path])]
     assert f'  found:    "{value}"{f": {reason}" if reason else ""}\n' in report(config)
+
+
+@pytest.mark.parametrize("case", [str.lower, str.upper])
+@pytest.mark.parametrize(
+    ("path", "canonical"),
+    [
+        ("dns__publicZoneID", f"{DNS}/dnszones/apps.example.com"),
+        ("dns__privateZoneID", f"{DNS}/privateDnsZones/hc1.apps.example.com"),
+        ("subnetID", f"{VNET}/subnets/default"),
+        ("routeTableID", f"{NETWORK}/routeTables/Routes"),
+    ],
+)
+def test_an_id_is_handed_on_in_azures_letter_case(path: str, canonical: str, case: Callable[[str], str]) -> None:
+    _, *pieces = canonical.split("/")
+    names = {1, 3, *range(7, len(pieces), 2)}
+    typed = "".join(f"/{piece if place in names else case(piece)}" for place, piece in enumerate(pieces))
+
+    loaded = load(configuration(hostedClusters=[hosted_cluster(**domains())], **{f"{CLUSTER}{path}": typed}))
+
+    assert canonical in str(loaded.hosted_clusters[0].model_dump())
 
 
 @pytest.mark.parametrize(

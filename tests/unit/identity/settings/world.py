@@ -70,7 +70,7 @@ def domains(name: str = "hc1", **changes: Any) -> dict[str, Any]:
     """The domains and zones of a hosted cluster, to add to it."""
     dns = {
         "baseDomain": "apps.example.com",
-        "publicZoneID": f"{DNS}/dnsZones/apps.example.com",
+        "publicZoneID": f"{DNS}/dnszones/apps.example.com",
         "privateZoneID": f"{MANAGED}/privateDnsZones/{name}.apps.example.com",
     }
     return {"dns": dns | changes, "externalDnsDomain": "control-planes.example.com"}

@@ -63,7 +63,7 @@ def described(name: str = "hc1", cloud: str = "AzurePublicCloud") -> Any:
 
 DNS = {
     "baseDomain": "apps.example.com",
-    "publicZoneID": f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnsZones/apps.example.com",
+    "publicZoneID": f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnszones/apps.example.com",
     "privateZoneID": f"{GROUPS}/hc1-managed/providers/Microsoft.Network/privateDnsZones/hc1.apps.example.com",
 }
 OUTPUTS: Any = {

@@ -15,7 +15,7 @@ from ops.stack import plugins
 from tests.unit.identity.settings.world import SUBSCRIPTION, TENANT
 from tests.unit.ops.conftest import FakeEngine, Idstack
 
-ZONE = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/dns/providers/Microsoft.Network/dnsZones/dev.contoso.com"
+ZONE = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/dns/providers/Microsoft.Network/dnszones/dev.contoso.com"
 BACKEND = "azblob://state?storage_account=contosostate"
 OPTIONS = (
     *("--prefix", "contoso", "--location", "westeurope", "--management-cluster", "aks-dev/mgmt"),

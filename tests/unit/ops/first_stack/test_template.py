@@ -18,7 +18,7 @@ from ops.stack.environment import ROOT
 from ops.stack.errors import CommandError
 from tests.unit.identity.settings.world import SUBSCRIPTION, TENANT, as_pulumi_passes_it
 
-ZONE = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/dns/providers/Microsoft.Network/dnsZones/dev.contoso.com"
+ZONE = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/dns/providers/Microsoft.Network/dnszones/dev.contoso.com"
 DEV = Answers(
     stack="dev",
     prefix="contoso",

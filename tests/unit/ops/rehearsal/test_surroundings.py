@@ -25,7 +25,7 @@ _TYPES = {
     "network:getSubnet": "Microsoft.Network/virtualNetworks/subnets",
     "network:getNetworkSecurityGroup": "Microsoft.Network/networkSecurityGroups",
     "network:getLoadBalancer": "Microsoft.Network/loadBalancers",
-    "dns:getZone": "Microsoft.Network/dnsZones",
+    "dns:getZone": "Microsoft.Network/dnszones",
     "privatedns:getPrivateZone": "Microsoft.Network/privateDnsZones",
     "privatedns:getVirtualNetworkLink": "Microsoft.Network/privateDnsZones/virtualNetworkLinks",
     "storage:getStorageAccount": "Microsoft.Storage/storageAccounts",
@@ -100,7 +100,7 @@ def _clusters(draw: st.DrawFn, name: str) -> dict[str, Any]:
     )
     zones = {
         "baseDomain": "example.com",
-        "publicZoneID": _id(found["dnsZoneResourceGroup"], "Microsoft.Network/dnsZones", "example.com"),
+        "publicZoneID": _id(found["dnsZoneResourceGroup"], "Microsoft.Network/dnszones", "example.com"),
         "privateZoneID": _id(found["resourceGroup"], "Microsoft.Network/privateDnsZones", f"{name}.example.com"),
     }
     managed = _id(draw(_GROUPS), "Microsoft.ManagedIdentity/userAssignedIdentities", f"{name}-ingress")
@@ -156,7 +156,7 @@ def test_what_base_and_head_name_both_exists_once(clusters: tuple[dict[str, Any]
 def test_what_only_optional_identities_use_is_seeded() -> None:
     registry = _id("images", "Microsoft.ContainerRegistry/registries", "images1")
     backups = _id("backups", "Microsoft.Storage/storageAccounts", "backups1")
-    zone = _id("public", "Microsoft.Network/dnsZones", "example.org")
+    zone = _id("public", "Microsoft.Network/dnszones", "example.org")
     changed = cluster(
         managedIdentities=["acrPull", "externalDNS"], containerRegistryID=registry, externalDnsZoneID=zone
     )
@@ -175,14 +175,14 @@ def test_a_group_is_where_its_hosted_cluster_is() -> None:
 
 
 def test_what_the_stack_makes_is_not_seeded() -> None:
-    zone = _id("dns-dev", "Microsoft.Network/dnsZones", "example.com")
+    zone = _id("dns-dev", "Microsoft.Network/dnszones", "example.com")
     made = {"infrastructure": "create", "name": "hc1", "infraID": "hc1", "issuerURL": "https://i.example.com/hc1"}
     create = {"nodePool": {"vmSize": "Standard_D4s_v5"}, "adminGroupObjectIDs": [OWN]}
     creation = {"resourceGroup": "aks", "name": "aks", "create": create}
     dns = {"baseDomain": "example.com", "publicZoneID": zone}
     seed = seed_for(stack_file(hostedClusters=[made | {"dns": dns}], managementCluster=creation, vault=OPEN))
 
-    assert [resource.type for resource in seed.resources] == ["Microsoft.Network/dnsZones"]
+    assert [resource.type for resource in seed.resources] == ["Microsoft.Network/dnszones"]
     assert seed.clusters == ()
     assert OPEN["name"] not in {vault.name for vault in seed.vaults}
     assert [group.object_id for group in seed.groups] == [OWN]
