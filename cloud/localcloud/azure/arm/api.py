@@ -151,7 +151,7 @@ def app(cloud: LocalAzure) -> Starlette:
         resource_type = known.get(path.type.lower())
         if resource_type is None:
             raise errors.not_emulated(f"the resource type {path.type}")
-        if not _is_open(resource_type, path, request.method):
+        if not _is_open(cloud, caller, resource_type, path, request.method):
             attributes = None if resource_type.checks_conditions else Attributes()
             cloud.authorization.require(
                 caller.object_id, _action(resource_type, path, request.method), path.authorization_scope, attributes
@@ -180,11 +180,15 @@ def _api_version(request: Request) -> str:
     return next((value for name, value in request.query_params.items() if name.lower() == "api-version"), "")
 
 
-def _is_open(resource_type: ResourceType, path: ArmPath, method: str) -> bool:
-    """Whether every signed-in caller may make this request."""
+def _is_open(cloud: LocalAzure, caller: Caller, resource_type: ResourceType, path: ArmPath, method: str) -> bool:
+    """Whether the caller may make this request without a role that grants it."""
     if resource_type.listed_by_access and path.is_collection:
         return True
-    return resource_type.read_by_anybody_at_the_root and path.scope == "" and method in ("GET", "HEAD")
+    if method not in ("GET", "HEAD"):
+        return False
+    if resource_type.read_with_any_role:
+        return cloud.authorization.has_any_role(caller.object_id, f"/subscriptions/{cloud.subscription_id}")
+    return resource_type.read_by_anybody_at_the_root and path.scope == ""
 
 
 async def _understood(request: Request, resource_type: ResourceType, path: ArmPath) -> dict[str, Any]:

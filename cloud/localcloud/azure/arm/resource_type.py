@@ -85,7 +85,8 @@ class ResourceType:
 
     `listed_by_access`: every caller may list it, and sees what it has access to. `checks_conditions`: its methods ask
     whether the conditions of the caller's role assignments hold. `read_by_anybody_at_the_root`: at the scope `/`
-    every signed-in caller may read it. `reads`: what an operation (`PUT`, `list`,
+    every signed-in caller may read it. `read_with_any_role`: so
+    may whoever has a role anywhere in the subscription. `reads`: what an operation (`PUT`, `list`,
     `POST listkeys`) reads of a request, beside the api-version and what answers have; nothing where it is not named.
     """
 
@@ -94,6 +95,7 @@ class ResourceType:
     listed_by_access: ClassVar[bool] = False
     checks_conditions: ClassVar[bool] = False
     read_by_anybody_at_the_root: ClassVar[bool] = False
+    read_with_any_role: ClassVar[bool] = False
     reads: ClassVar[Mapping[str, Understood]] = {}
 
     async def get(self, call: Call) -> Response:

@@ -1,7 +1,9 @@
 """Microsoft.Resources above the resource groups: tenant, subscription, its locations, providers and resources.
 
 Sources: REST reference of Microsoft.Resources 2022-12-01 (subscriptions, tenants, locations) and 2021-04-01 (providers,
-resources, the properties of `$filter`). A list depends on the caller, and is never refused.
+resources, the properties of `$filter`). A list of resources depends on the caller, and is never refused. Subscription,
+locations and providers are read by whoever has a role below: the cloud controller manager has roles at groups only, and
+does not start without its provider's zones (kubernetes-sigs/cloud-provider-azure `pkg/provider/azure.go`, issue 8727).
 """
 
 from __future__ import annotations
@@ -33,6 +35,11 @@ _LOCATIONS: Final[Mapping[str, str]] = {
 }
 # Emulated types take any version; Azure has a list for each.
 _VERSIONS: Final = ("2024-11-01", "2023-07-01", "2023-01-31", "2022-04-01")
+# Every listed region has three zones; of the emulated namespaces Azure names them for this one's types.
+_ZONED: Final = "Microsoft.Compute"
+_ZONES: Final = {
+    "zoneMappings": [{"location": region, "zones": ["1", "2", "3"]} for region in _LOCATIONS.values()],
+}
 _MEMBERS: Final = ("id", "name", "type", "location", "tags", "kind", "sku", "identity", "managedBy", "zones")
 _NO_RESOURCES: Final = ("microsoft.resources/", "microsoft.authorization/")
 _EXPANDED: Final = {member.lower(): member for member in ("createdTime", "changedTime", "provisioningState")}
@@ -65,6 +72,7 @@ class Subscriptions(ResourceType):
 
     name = "Microsoft.Resources/subscriptions"
     listed_by_access = True
+    read_with_any_role = True
 
     async def get(self, call: Call) -> Response:
         return JSONResponse(_subscription(call))
@@ -79,6 +87,7 @@ class Locations(ResourceType):
     """The regions that the subscription may use."""
 
     name = "Microsoft.Resources/subscriptions/locations"
+    read_with_any_role = True
 
     async def list(self, call: Call) -> Response:
         subscription = subscription_id(call.cloud.subscription_id)
@@ -99,6 +108,7 @@ class ResourceProviders(ResourceType):
     """The emulated resource providers, all of them registered."""
 
     name = "Microsoft.Resources/subscriptions/providers"
+    read_with_any_role = True
 
     async def get(self, call: Call) -> Response:
         namespace = next(
@@ -145,7 +155,12 @@ def _provider(call: Call, namespace: str) -> dict[str, Any]:
         "registrationState": "Registered",
         "registrationPolicy": "RegistrationRequired",
         "resourceTypes": [
-            {"resourceType": type_, "locations": list(_LOCATIONS.values()), "apiVersions": list(_VERSIONS)}
+            {
+                "resourceType": type_,
+                "locations": list(_LOCATIONS.values()),
+                "apiVersions": list(_VERSIONS),
+                **(_ZONES if namespace == _ZONED else {}),
+            }
             for type_ in types
         ],
     }

@@ -180,21 +180,29 @@ def test_resources_are_filtered(filled: ArmWorld, expression: str, names: list[s
     assert [resource["name"] for resource in found] == names
 
 
-def test_locations_and_providers_are_listed_to_readers(world: ArmWorld) -> None:
-    reader = world.principal(("Reader", SUBSCRIPTION))
+def test_whoever_has_a_role_in_a_group_reads_subscription_locations_and_providers(world: ArmWorld) -> None:
+    member = world.principal(("Azure Red Hat OpenShift Cloud Controller Manager", GROUP))
 
-    locations = listed(world, f"{SUBSCRIPTION}/locations", caller=reader)
+    locations = listed(world, f"{SUBSCRIPTION}/locations", caller=member)
     assert {"eastus", "westeurope"} <= {location["name"] for location in locations}
     providers = {
-        provider["namespace"]: provider for provider in listed(world, f"{SUBSCRIPTION}/providers", caller=reader)
+        provider["namespace"]: provider for provider in listed(world, f"{SUBSCRIPTION}/providers", caller=member)
     }
-    vaults = world.call("GET", f"{SUBSCRIPTION}/providers/microsoft.keyvault", caller=reader).json()
+    vaults = world.call("GET", f"{SUBSCRIPTION}/providers/microsoft.keyvault", caller=member).json()
     assert vaults == providers["Microsoft.KeyVault"]
     assert vaults["registrationState"] == "Registered"
     assert "vaults/secrets" in {resource_type_name["resourceType"] for resource_type_name in vaults["resourceTypes"]}
-    for path in ("locations", "providers"):
-        refused = world.call("GET", f"{SUBSCRIPTION}/{path}", caller=world.principal())
+    assert world.call("GET", SUBSCRIPTION, caller=member).json()["state"] == "Enabled"
+    for path in ("", "/locations", "/providers", "/providers/Microsoft.Compute"):
+        refused = world.call("GET", f"{SUBSCRIPTION}{path}", caller=world.principal())
         assert error(refused)[:2] == (403, "AuthorizationFailed")
+
+
+def test_the_compute_provider_names_the_zones_of_each_region(world: ArmWorld) -> None:
+    types = world.call("GET", f"{SUBSCRIPTION}/providers/Microsoft.Compute").json()["resourceTypes"]
+
+    [machines] = [type_ for type_ in types if type_["resourceType"] == "virtualMachines"]
+    assert {"location": "East US", "zones": ["1", "2", "3"]} in machines["zoneMappings"]
 
 
 GROUPS = f"{SUBSCRIPTION}/resourceGroups"
