@@ -120,6 +120,7 @@ def test_what_clients_send_for_diagnostics_is_taken(cloud: CoverageCloud) -> Non
         **{"User-Agent": "azsdk", "traceparent": "00-1-1-01", "x-ms-client-request-id": ONE, "Accept": "*/*"},
         **{"x-ms-return-client-request-id": "true", "x-client-SKU": "MSAL.Python", "CommandName": "keyvault list"},
         **{"x-ms-correlation-request-id": ONE, "SdkVersion": "graph-go", "If-Match": ""},
+        **{"X-Azure-Proxy-Target": "https://kv-idstack-local.vault.azure.net"},
     }
 
     assert _sent(cloud, operation, headers=sent).status_code == 200

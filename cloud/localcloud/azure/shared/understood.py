@@ -28,7 +28,8 @@ Refusal: TypeAlias = Callable[[str], ServiceError]
 """The service's error for what is not emulated, by its words."""
 
 # Headers without meaning for the operation (transport, authentication, diagnostics). RFC 9110; "Azure REST guidelines"
-# of api-guidelines; MSAL `oauth2cli`; azure-cli `client_factory.py`; Graph SDKs' `SdkVersion`; W3C Trace Context.
+# of api-guidelines; MSAL `oauth2cli`; azure-cli `client_factory.py`; Graph SDKs' `SdkVersion`; W3C Trace Context;
+# openshift/azure-kubernetes-kms `pkg/plugin/keyvault.go` (what its proxy is to call).
 _NEUTRAL: Final = re.compile(
     r"accept(-.+)?|authorization|cache-control|connection|content-(length|type)|cookie|date|dnt|expect|forwarded|host"
     r"|keep-alive|max-forwards|origin|pragma|priority|proxy-.+|referer|te|trailer|transfer-encoding|upgrade(-.+)?"
@@ -37,7 +38,7 @@ _NEUTRAL: Final = re.compile(
     r"|(x-ms-)?(return-)?client-request-id|x-ms-(correlation|parent|root)(-request)?-id|x-ms-return-client-request-id"
     r"|x-ms-(user-?agent|client-.+|date|version|lib-capability|pkeyauth|cmd-.+|command-name|tracking-.+|request-id)"
     r"|x-(client|app|anchormailbox|ms-effective-locale)(-.+)?|commandname|parametersetname|sdkversion"
-    r"|odata-(max)?version|ocp-apim-.+"
+    r"|odata-(max)?version|ocp-apim-.+|x-azure-proxy-target"
 )
 
 
