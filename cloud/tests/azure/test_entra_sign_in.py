@@ -110,6 +110,16 @@ def test_a_device_code_is_pending_until_approved_and_then_works_once(tenant: Cov
     assert tenant.poll(challenge["device_code"]).json()["error"] == "bad_verification_code"
 
 
+def test_a_device_code_is_redeemed_under_the_name_of_msal_for_go(tenant: CoverageCloud) -> None:
+    challenge = tenant.device_code()
+    pending = tenant.poll(challenge["device_code"], grant="device_code").json()["error"]
+    tenant.decide(challenge["user_code"])
+
+    granted = tenant.poll(challenge["device_code"], grant="device_code")
+
+    assert (pending, granted.status_code) == ("authorization_pending", 200)
+
+
 def test_a_device_code_is_of_one_client(tenant: CoverageCloud) -> None:
     other = tenant.cloud.directory.create_application("other").app_id
     refused = tenant.poll(tenant.device_code()["device_code"], other)

@@ -76,9 +76,10 @@ class CoverageCloud(ArmWorld):
         """What a person does on the page for codes; returns the status of the answer."""
         return self._post("/common/oauth2/deviceauth", {"otc": user_code, "login": login, "action": action}).status_code
 
-    def poll(self, device_code: str, client_id: str = AKS_CLIENT) -> httpx.Response:
+    def poll(
+        self, device_code: str, client_id: str = AKS_CLIENT, grant: str = "urn:ietf:params:oauth:grant-type:device_code"
+    ) -> httpx.Response:
         """A token request by a device code."""
-        grant = "urn:ietf:params:oauth:grant-type:device_code"
         return self.token({"grant_type": grant, "client_id": client_id, "device_code": device_code})
 
     def refresh(self, token: str, client_id: str = AKS_CLIENT) -> httpx.Response:

@@ -290,7 +290,7 @@ class _Entra:
                 require_members(form, "scope")
                 resource = self._resource(form["scope"])
                 return JSONResponse(*await self._client_credentials(form, resource, self._root(request)))
-            case sessions.DEVICE_CODE_GRANT:
+            case grant if grant in sessions.DEVICE_CODE_GRANTS:
                 check_form(form, OF_A_DEVICE)
                 user, resource = self._sessions.redeem(form)
                 return self._session(request, user, form, resource)

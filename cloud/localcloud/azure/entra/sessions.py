@@ -19,7 +19,8 @@ from localcloud.azure.tenant.objects import People, User
 from localcloud.core import clock
 from localcloud.core.store import Document, Store
 
-DEVICE_CODE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+# RFC 8628's name, which MSAL for Python sends, and the one of MSAL for Go and JavaScript (`grant.go`, `Constants.ts`).
+DEVICE_CODE_GRANTS = ("urn:ietf:params:oauth:grant-type:device_code", "device_code")
 _CODES = "entra-device-code"
 _USER_CODES = "entra-user-code"
 _REFRESH_TOKENS = "entra-refresh-token"
