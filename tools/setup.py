@@ -9,9 +9,11 @@ hash of its inputs and is skipped while that hash is the same, so a second run t
 from __future__ import annotations
 
 import fcntl
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from typing import TextIO
 
 from tools import cluster, credential_plugin, engine, environment
 from tools.steps import TOOLS, SetupError, report
@@ -23,8 +25,9 @@ def main(extras: Sequence[str] = ()) -> int:
         print(f"setup: unknown extras: {', '.join(sorted(unknown))}; known are {', '.join(_EXTRAS)}", file=sys.stderr)
         return 1
     TOOLS.mkdir(exist_ok=True)
-    with (TOOLS / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    # Opened for appending: the words of whoever holds it stay.
+    with (TOOLS / "lock").open("a+") as lock:
+        _wait_for_turn(lock, " ".join(("setup", *extras)))
         try:
             for name, step in {**_STEPS, **{extra: _EXTRAS[extra] for extra in extras}}.items():
                 begun = time.monotonic()
@@ -34,6 +37,19 @@ def main(extras: Sequence[str] = ()) -> int:
             print(f"\nsetup: {error}", file=sys.stderr)
             return 1
     return 0
+
+
+def _wait_for_turn(lock: TextIO, what: str) -> None:
+    """Lock the file, which holds who has it; says at once whom this run waits for."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.seek(0)
+        report(f"waiting for {lock.read() or 'another set-up'} of this checkout to end")
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    lock.truncate(0)
+    lock.write(f"process {os.getpid()} ({what})")
+    lock.flush()
 
 
 _STEPS: dict[str, Callable[[], str]] = {

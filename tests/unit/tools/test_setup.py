@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import sys
 from pathlib import Path
 
@@ -60,6 +62,25 @@ def test_the_control_plane_is_built_for_those_who_ask(
     assert "setup: cluster: built (" in capsys.readouterr().out
     assert setup.main(["castle"]) == 1
     assert capsys.readouterr().err == "setup: unknown extras: castle; known are cluster\n"
+
+
+def test_a_run_says_at_once_whom_it_waits_for(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    held = (machine.tools / "lock").open("w")
+    held.write("process 7 (setup cluster)")
+    held.flush()
+    fcntl.flock(held, fcntl.LOCK_EX)
+
+    def report(message: str) -> None:
+        said.append(message)
+        held.close()  # and the other has ended
+
+    monkeypatch.setattr(setup, "TOOLS", machine.tools)
+    monkeypatch.setattr(setup, "_STEPS", {})
+    monkeypatch.setattr(setup, "report", report)
+    assert setup.main() == 0
+    assert said == ["waiting for process 7 (setup cluster) of this checkout to end"]
+    assert (machine.tools / "lock").read_text() == f"process {os.getpid()} (setup)"
 
 
 def test_packages_come_before_the_engine() -> None:
