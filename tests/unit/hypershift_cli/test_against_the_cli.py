@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import struct
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +19,7 @@ from components.hypershift.hosted_cluster_spec import hosted_cluster_spec
 from identity.catalogue import CONTROL_PLANE
 from identity.settings import Settings, load_settings
 from ops.outputs.hypershift import HostedClusterExport
+from tests.hypershift.conftest import is_dynamic
 from tests.unit.components.world import configuration, hosted_cluster
 from tests.unit.identity.settings.world import as_pulumi_passes_it
 from tests.unit.specification import GROUPS
@@ -205,3 +208,10 @@ def test_a_cluster_without_the_image_registry_disables_its_capability() -> None:
     assert base_manifest(stack_settings(**off).hosted_clusters[0])["spec"]["capabilities"] == {
         "disabled": ["ImageRegistry"]
     }
+
+
+def test_a_program_that_needs_libc_is_told_from_one_that_does_not(tmp_path: Path) -> None:
+    static = tmp_path / "static"
+    static.write_bytes(struct.pack("<32xQ14xHH", 64, 56, 1).ljust(64, b"\0") + struct.pack("<I52x", 1))
+
+    assert (is_dynamic(Path(sys.executable)), is_dynamic(static)) == (True, False)
