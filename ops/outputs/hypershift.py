@@ -75,6 +75,9 @@ _INSTALL_OWN: Final = {
     "--hypershift-image": "HYPERSHIFT_IMAGE",
     "--pull-secret": "PULL_SECRET",
 }
+# docs/content/how-to/azure/deploy-azure-private-clusters.md, step 2, which names the variables: without them the nodes
+# never reach the API server.
+_PLS_OWN: Final = {"--azure-private-creds": "AZURE_PRIVATE_CREDS", "--azure-pls-resource-group": "MGMT_INFRA_RG"}
 _CLUSTER_OWN: Final = {
     _BASE_DOMAIN: "PARENT_DNS_ZONE",
     _EXTERNAL_DOMAIN: "MGMT_DNS_ZONE_NAME",
@@ -134,16 +137,23 @@ def install(outputs: StackOutputs[str], *, is_managed: bool) -> CliCommand:
         if is_managed
         else []
     )
+    has_private_link = not is_managed and any(map(_is_reached_by_private_link, clusters))
     arguments = [
         "--enable-conversion-webhook=false",
         *("--external-dns-provider", "azure"),
         *managed_service,
         *("--limit-crd-install", "Azure"),
+        *(("--private-platform", "Azure") if has_private_link else ()),
     ]
     # External DNS takes one filter: the domain of all clusters, if they share it.
     if len(domains) == 1 and (domain := domains.pop()) is not None:
         arguments += [_DOMAIN_FILTER, domain]
-    return CliCommand("hypershift install", arguments, _INSTALL_OWN)
+    return CliCommand("hypershift install", arguments, _INSTALL_OWN | (_PLS_OWN if has_private_link else {}))
+
+
+def _is_reached_by_private_link(cluster: HostedClusterOutput[str]) -> bool:
+    """Whether the nodes of a hosted cluster reach its API server by a Private Link Service."""
+    return _PRIVATE_LINK in (cluster["hostedClusterSpec"]["platform"]["azure"].get("private") or {})
 
 
 class HostedClusterExport:
@@ -272,10 +282,13 @@ class HostedClusterExport:
 
     def remarks(self) -> Iterator[str]:
         """Settings that HyperShift's API accepts for this cluster and then ignores (decision record 0016)."""
-        if self.is_managed and _PRIVATE_LINK in (self._azure.get("private") or {}):
-            yield (
-                f"{self.name}: HyperShift creates no Private Link Service with --managed-service ARO-HCP, so that the "
-                "nodes reach no API server: managed clusters need private.type Swift"
+        if _is_reached_by_private_link(self._described):
+            yield f"{self.name}: HyperShift " + (
+                "creates no Private Link Service with --managed-service ARO-HCP, so that the nodes reach no API "
+                "server: managed clusters need private.type Swift"
+                if self.is_managed
+                else "describes Private Link for an OpenShift management cluster on Azure, not for AKS; the stack "
+                "makes neither the resource group MGMT_INFRA_RG nor the credentials AZURE_PRIVATE_CREDS for the service"
             )
 
     def obstacles(self) -> Iterator[str]:
@@ -382,6 +395,7 @@ class HostedClusterExport:
 # The meaning of each variable of the commands; the script prints it for a missing one.
 FILES: Final = {
     "AZURE_CREDS": "file with the credentials with which the CLI calls Azure",
+    "AZURE_PRIVATE_CREDS": "file with the credentials with which the operator makes Private Link Services",
     "EXTERNAL_DNS_SERVICE_PRINCIPAL_FILEPATH": "file with the credentials of external DNS (setup_external_dns.sh)",
     "PULL_SECRET": "file with the pull secret of OpenShift",
     "SA_TOKEN_ISSUER_PRIVATE_KEY_PATH": "file with the key whose public half the issuer of the cluster publishes",
@@ -390,6 +404,7 @@ VALUES: Final = {
     "HYPERSHIFT_IMAGE": "image of the operator of HyperShift",
     "MARKETPLACE_SKU": "SKU of the image of the nodes in the marketplace",
     "MARKETPLACE_VERSION": "version of the image of the nodes in the marketplace",
+    "MGMT_INFRA_RG": "resource group of the management cluster's load balancers, for Private Link Services",
     "MGMT_DNS_ZONE_NAME": "domain of the host names of the control planes",
     "PARENT_DNS_ZONE": "base domain of the hosted cluster",
     "RELEASE_IMAGE": "image of the OpenShift release",

@@ -212,6 +212,20 @@ def self_managed(name: str) -> Any:
     return cluster
 
 
+@pytest.mark.parametrize(("key", "is_installed"), [("privateLink", True), ("swift", False)])
+def test_a_self_managed_private_link_is_installed_with_its_operator(
+    export: Export, key: str, is_installed: bool
+) -> None:
+    cluster = self_managed("hc1")
+    cluster["hostedClusterSpec"]["platform"]["azure"] |= {"topology": "Private", "private": {"type": "x", key: {}}}
+
+    printed = export(clusters={"hc1": cluster}).output
+
+    flags = ["--private-platform Azure", '--azure-private-creds "$AZURE_PRIVATE_CREDS"']
+    flags += ['--azure-pls-resource-group "$MGMT_INFRA_RG"', "an OpenShift management cluster on Azure, not for AKS"]
+    assert [flag in printed for flag in flags] == [is_installed] * len(flags)
+
+
 def test_each_way_has_a_hypershift_of_its_own(export: Export) -> None:
     printed = export(clusters={"hc1": described(), "hc2": self_managed("hc2")}).output
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ops.outputs.hypershift import FILES, VALUES
-from tests.unit.ops.commands.test_export import OUTPUTS, described
+from tests.unit.ops.commands.test_export import OUTPUTS, described, self_managed
 from tests.unit.ops.conftest import FakeEngine, Idstack
 
 # Each program writes its arguments down, a line for each call, and fails if it is told so.
@@ -23,6 +23,9 @@ echo "{name} $*" >> {record}
 [ "$FAILS" != "{name} $1" ]
 """
 
+# Of clusters without these domains in the configuration, and of self-managed ones with a Private Link.
+_OF_PRIVATE_LINK = ("AZURE_PRIVATE_CREDS", "MGMT_INFRA_RG")
+UNUSED = {"MGMT_DNS_ZONE_NAME", "PARENT_DNS_ZONE", *_OF_PRIVATE_LINK}
 Run = Callable[[Mapping[str, str]], "subprocess.CompletedProcess[str]"]
 
 
@@ -99,7 +102,7 @@ def test_operator_and_cluster_come_in_the_order_that_works(run: Run, tmp_path: P
     assert Path(words[words.index("--managed-identities-file") + 1]).is_file()
 
 
-@pytest.mark.parametrize("name", sorted((FILES | VALUES).keys() - {"MGMT_DNS_ZONE_NAME", "PARENT_DNS_ZONE"}))
+@pytest.mark.parametrize("name", sorted((FILES | VALUES).keys() - UNUSED))
 def test_a_missing_variable_ends_it_before_any_change(run: Run, own: dict[str, str], tmp_path: Path, name: str) -> None:
     del own[name]
 
@@ -115,7 +118,7 @@ def test_an_empty_variable_is_a_missing_one(run: Run, tmp_path: Path) -> None:
     assert _calls(tmp_path) == []
 
 
-@pytest.mark.parametrize("name", sorted(FILES))
+@pytest.mark.parametrize("name", sorted(FILES.keys() - UNUSED))
 def test_a_file_that_is_not_there_ends_it_before_any_change(run: Run, tmp_path: Path, name: str) -> None:
     done = run({name: "/no such file"})
 
@@ -133,6 +136,18 @@ def test_a_missing_program_ends_it_before_any_change(run: Run, tmp_path: Path) -
 def test_a_step_that_fails_ends_it(run: Run, tmp_path: Path) -> None:
     assert run({"FAILS": "hypershift install"}).returncode == 1
     assert _calls(tmp_path)[-1].startswith("hypershift install")
+
+
+def test_what_a_private_link_needs_is_checked_too(
+    engine: FakeEngine, idstack: Idstack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cluster = self_managed("hc1")
+    cluster["hostedClusterSpec"]["platform"]["azure"]["private"] = {"type": "PrivateLink", "privateLink": {}}
+    exported(engine, idstack, {**OUTPUTS, "hostedClusters": {"hc1": cluster}})
+
+    text = Path("hc1.sh").read_text()
+    assert [f'"${{{name}:?{(FILES | VALUES)[name]}}}"' in text for name in _OF_PRIVATE_LINK] == [True, True]
 
 
 def test_what_the_stack_does_not_know_is_checked_too(run: Run, engine: FakeEngine, idstack: Idstack) -> None:
