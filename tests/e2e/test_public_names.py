@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Final
 
+import jwt
 import pytest
+import requests
 
 from identity.catalogue import CONTROL_PLANE
 from tests.harness import LocalStack
 from tests.proofs import proof, signed_in
-from tools import golang
+from tools import credential_plugin, golang
 from tools.steps import ROOT
 
 # As the documentation of azure-identity has it.
@@ -47,3 +52,22 @@ def test_what_an_identity_may_not_do_is_refused_by_name(stack: LocalStack) -> No
     disk = signed_in(stack, "disk", sys.executable, "-c", PYTHON, *proof(stack, "kms"))
 
     assert disk == "403", "the key that encrypts etcd is none of the disk driver's business"
+
+
+def test_a_person_signs_in_with_a_device_code_by_kubelogin(stack: LocalStack, tmp_path: Path) -> None:
+    of_aks = ("--server-id", "6dae42f8-4368-4678-94ff-3960e28e3630", "--tenant-id", stack.environment.tenant_id)
+    client = ("--client-id", "80faf920-1908-4b52-b5ef-a8e7bedfc67a", "--cache-dir", str(tmp_path))
+    command = (
+        *(str(Path(stack.variables["VIRTUAL_ENV"], "bin/idstack")), "local", "exec", "--"),
+        *(str(credential_plugin.command()), "get-token", "--login", "devicecode", *of_aks, *client),
+    )
+
+    with stack.started(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as asking:
+        assert asking.stderr is not None
+        code = next(found[1] for line in asking.stderr if (found := re.search(r"enter the code (\w+)", line)))
+        form = {"otc": code, "login": "developer@idstack.local", "action": "approve"}
+        page = f"{stack.environment.authority_host}common/oauth2/deviceauth"
+        requests.post(page, data=form, timeout=60).raise_for_status()
+        token = json.loads(asking.communicate()[0])["status"]["token"]
+
+    assert jwt.decode(token, options={"verify_signature": False})["upn"] == "developer@idstack.local"
