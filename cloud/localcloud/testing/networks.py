@@ -14,6 +14,7 @@ SECURITY_GROUP: Final = f"{NETWORK}/networkSecurityGroups/hc1-infra-nsg"
 ADDRESS: Final = f"{NETWORK}/publicIPAddresses/infra"
 BALANCER: Final = f"{NETWORK}/loadBalancers/infra"
 ZONE: Final = f"{NETWORK}/privateDnsZones/hc1.example.com"
+DISK: Final = f"{MANAGED}/providers/Microsoft.Compute/disks/pvc-1"
 LINK: Final = f"{ZONE}/virtualNetworkLinks/hc1-infra"
 
 
@@ -64,6 +65,17 @@ def zone_body(location: str = "global") -> dict[str, Any]:
 def link_body(network: str = VNET, *, registers: bool = False) -> dict[str, Any]:
     """A zone's link to a network."""
     return {"location": "global", "properties": {"virtualNetwork": {"id": network}, "registrationEnabled": registers}}
+
+
+def record_body(*addresses: str, ttl: int = 30) -> dict[str, Any]:
+    """An A record of a private zone, as the ingress operator writes it."""
+    return {"properties": {"ttl": ttl, "aRecords": [{"ipv4Address": address} for address in addresses]}}
+
+
+def disk_body(**changes: Any) -> dict[str, Any]:
+    """An empty disk of 4 GiB, as the disk driver makes it."""
+    properties = {"creationData": {"createOption": "Empty"}, "diskSizeGB": changes.pop("size", 4), **changes}
+    return {**in_eastus(**properties), "sku": {"name": "Premium_LRS"}, "zones": ["1"]}
 
 
 ORDERED: Final = (

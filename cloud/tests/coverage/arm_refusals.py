@@ -99,6 +99,11 @@ def _container(cloud: CoverageCloud, name: str = "oidc", **properties: Any) -> h
     return cloud.call("PUT", path, {"properties": properties})
 
 
+def _share(cloud: CoverageCloud) -> httpx.Response:
+    _account(cloud)
+    return cloud.call("PUT", f"{GROUP}/{ACCOUNTS}/oidc/fileServices/default/shares/Bad", {})
+
+
 def _absent_container(cloud: CoverageCloud) -> httpx.Response:
     _account(cloud)
     return cloud.call("GET", f"{GROUP}/{ACCOUNTS}/oidc/blobServices/default/containers/oidc")
@@ -301,6 +306,7 @@ REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     "account of an unknown kind": lambda cloud: _account(cloud, kind="V3"),
     "unknown property of an account": lambda cloud: _account(cloud, properties={"x": 1}),
     "container name": lambda cloud: _container(cloud, "Bad"),
+    "name of a file share": _share,
     "public container of a private account": lambda cloud: _container(cloud, publicAccess="Container"),
     "unknown access to a container": lambda cloud: _container(cloud, publicAccess="All"),
     "unknown property of a container": lambda cloud: _container(cloud, x=1),

@@ -11,6 +11,7 @@ from localcloud.testing.arm import SUBSCRIPTION
 from localcloud.testing.networks import (
     ADDRESS,
     BALANCER,
+    DISK,
     LINK,
     MANAGED,
     NETWORK,
@@ -20,9 +21,11 @@ from localcloud.testing.networks import (
     ZONE,
     address_body,
     balancer_body,
+    disk_body,
     in_eastus,
     link_body,
     make,
+    record_body,
     subnet_body,
     vnet_body,
     zone_body,
@@ -136,4 +139,12 @@ NETWORK_REFUSALS: Final[Mapping[str, Provoke]] = {
     "network linked to two zones of a name": _second_zone,
     "network that registers in two zones": _second_registration,
     "link to another network": _moved_link,
+    "name of a record": _refused("PUT", f"{ZONE}/A/a..b", record_body("10.0.0.4")),
+    "lifetime of a record": _refused("PUT", f"{ZONE}/A/api", record_body("10.0.0.4", ttl=0)),
+    "record without an address": _refused("PUT", f"{ZONE}/A/api", record_body("10.0.0")),
+    "disk without a size": _refused("PUT", DISK, in_eastus(creationData={"createOption": "Empty"})),
+    "size of a disk that is no number": _refused("PUT", DISK, disk_body(size="4")),
+    "copy of a disk that is not there": _refused(
+        "PUT", DISK, in_eastus(creationData={"createOption": "Copy", "sourceResourceId": DISK})
+    ),
 }

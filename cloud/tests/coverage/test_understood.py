@@ -191,6 +191,7 @@ def _arm_path(operation: Operation) -> str:
     is_list = operation.method == "list"
     verbs = {
         "Microsoft.KeyVault/locations/deletedVaults": "purge",
+        "Microsoft.Storage": "checkNameAvailability",
         "Microsoft.Storage/storageAccounts": "listKeys",
         "Microsoft.ContainerService/managedClusters": "listClusterUserCredential",
     }
@@ -200,7 +201,7 @@ def _arm_path(operation: Operation) -> str:
     path = pairs.rpartition("/")[0] if is_list else pairs
     if namespace == "Microsoft.Resources":
         return path
-    in_a_group = types[0] not in ("deletedVaults", "locations", "deletedManagedHSMs")
+    in_a_group = types and types[0] not in ("deletedVaults", "locations", "deletedManagedHSMs", "skus")
     return f"{GROUP if in_a_group else SUBSCRIPTION}/providers/{namespace}{path}{verb}"
 
 

@@ -16,13 +16,13 @@ from starlette.routing import Route
 
 from localcloud.azure.arm import (
     authorization,
+    compute,
     containerservice,
     errors,
     keyvault,
     managedidentity,
     network,
     resources,
-    seeded,
     storage,
     subscriptions,
 )
@@ -121,12 +121,12 @@ def _throttled(actor: str, subscription: str | None, kind: str, seconds: int) ->
 
 _NAMESPACES: Final = (
     authorization,
+    compute,
     containerservice,
     keyvault,
     managedidentity,
     network,
     resources,
-    seeded,
     storage,
     subscriptions,
 )
@@ -184,11 +184,11 @@ def _is_open(cloud: LocalAzure, caller: Caller, resource_type: ResourceType, pat
     """Whether the caller may make this request without a role that grants it."""
     if resource_type.listed_by_access and path.is_collection:
         return True
-    if method not in ("GET", "HEAD"):
+    if method not in ("GET", "HEAD", "POST"):
         return False
     if resource_type.read_with_any_role:
         return cloud.authorization.has_any_role(caller.object_id, f"/subscriptions/{cloud.subscription_id}")
-    return resource_type.read_by_anybody_at_the_root and path.scope == ""
+    return resource_type.read_by_anybody_at_the_root and path.scope == "" and method != "POST"
 
 
 async def _understood(request: Request, resource_type: ResourceType, path: ArmPath) -> dict[str, Any]:

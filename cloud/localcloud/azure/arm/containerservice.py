@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.managedidentity import NodeGroup
-from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, WrittenType, enumerated
+from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, SeededType, WrittenType, enumerated
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.shared.understood import ANY, Members, Understood
@@ -454,5 +454,5 @@ def _credential(name: str, kubeconfig: dict[str, Any]) -> JSONResponse:
 
 
 def types() -> tuple[ResourceType, ...]:
-    """The namespace's resource types."""
-    return (ManagedClusters(),)
+    """The namespace's resource types, and the registries that clusters pull from."""
+    return ManagedClusters(), SeededType("Microsoft.ContainerRegistry/registries")

@@ -13,6 +13,14 @@ from typing import Any, Final
 from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
+from localcloud.azure.arm.dns import (
+    PUBLIC_ZONES,
+    ZONES,
+    AddressRecords,
+    PrivateDnsZones,
+    VirtualNetworkLinks,
+    links_to,
+)
 from localcloud.azure.arm.network_rules import (
     INTERFACES,
     LOAD_BALANCERS,
@@ -31,7 +39,6 @@ from localcloud.azure.arm.network_rules import (
     subscription_resources,
     users_of_subnet,
 )
-from localcloud.azure.arm.private_dns import PrivateDnsZones, VirtualNetworkLinks, links_to
 from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, SeededType, WrittenType, enumerated
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
@@ -421,9 +428,12 @@ def types() -> tuple[ResourceType, ...]:
         SeededType(INTERFACES),
         SeededType(ROUTE_TABLES),
         SeededType(NAT_GATEWAYS),
-        SeededType("Microsoft.Network/dnszones"),
+        SeededType("Microsoft.Network/privateLinkServices"),
+        SeededType(PUBLIC_ZONES),
+        AddressRecords(PUBLIC_ZONES),
         PublicIPAddresses(),
         LoadBalancers(),
         PrivateDnsZones(),
+        AddressRecords(ZONES),
         VirtualNetworkLinks(),
     )

@@ -1,4 +1,4 @@
-"""Microsoft.Storage: accounts and their blob containers; the blobs are at the account's own endpoint (`azure/blob`).
+"""Microsoft.Storage: accounts, their blob containers and file shares; blobs are at its endpoint (`azure/blob`).
 
 Sources: azure-rest-api-specs `storage/…/2024-01-01/{storage,blob}.json` (defaults, names), azure-docs
 `resource-name-rules`, messages in azure-rest-api-specs issue 11331 (public access) and as users report them to
@@ -34,6 +34,12 @@ from localcloud.core import clock
 from localcloud.core.store import Document, Store
 
 _ACCOUNT_NAME: Final = re.compile(r"[a-z0-9]{3,24}")
+_INVALID: Final = (
+    "{} is not a valid storage account name. Storage account name must be between 3 and 24 characters in length and "
+    "use numbers and lower-case letters only."
+)
+_TAKEN: Final = "The storage account named {} is already taken."
+_FILE_SERVICES: Final = f"{ACCOUNTS}/fileServices"
 _CONTAINER_NAME: Final = re.compile(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*")
 _KINDS: Final = frozenset({"Storage", "StorageV2", "BlobStorage", "FileStorage", "BlockBlobStorage"})
 _SKU_NAME: Final = re.compile(r"(Standard|Premium)(V2)?_([A-Z]+)", re.IGNORECASE)
@@ -60,6 +66,31 @@ _OF_AN_ACCOUNT: Members = {
 }
 
 
+class NamesOfAccounts(ResourceType):
+    """Whether an account may have a name: a POST to the provider itself, that of its action `checkNameAvailability`.
+
+    The image registry operator asks with roles at resource groups only.
+    """
+
+    name = "Microsoft.Storage"
+    read_with_any_role = True
+    reads = MappingProxyType({"POST checknameavailability": Understood.of(body="name type")})
+
+    async def action(self, call: Call) -> Response:
+        if str(call.path.verb).lower() != "checknameavailability":
+            return await super().action(call)
+        name = str(call.body.get("name"))
+        if not _ACCOUNT_NAME.fullmatch(name):
+            return JSONResponse(_unavailable("AccountNameInvalid", _INVALID.format(name)))
+        if Accounts(call.resources).named(name) is not None:
+            return JSONResponse(_unavailable("AlreadyExists", _TAKEN.format(name)))
+        return JSONResponse({"nameAvailable": True})
+
+
+def _unavailable(reason: str, message: str) -> dict[str, Any]:
+    return {"nameAvailable": False, "reason": reason, "message": message}
+
+
 class StorageAccounts(WrittenType):
     """Storage accounts. Deleting one deletes its containers and blobs."""
 
@@ -67,7 +98,7 @@ class StorageAccounts(WrittenType):
     reads = MappingProxyType(
         {
             "PUT": Understood.of(body={**TRACKED, "kind": None, "sku": _OF_A_SKU, "properties": _OF_AN_ACCOUNT}),
-            "POST listkeys": Understood(),
+            "POST listkeys": Understood.of("$expand"),
             "PATCH": Understood.of(body={"tags": None, "sku": _OF_A_SKU, "properties": _OF_AN_ACCOUNT}),
         }
     )
@@ -76,14 +107,9 @@ class StorageAccounts(WrittenType):
         account = self.envelope(call, tracked=True)
         name, current = call.path.name, call.current
         if not _ACCOUNT_NAME.fullmatch(name):
-            raise ServiceError(
-                400,
-                "AccountNameInvalid",
-                f"{name} is not a valid storage account name. Storage account name must be between 3 and 24 "
-                "characters in length and use numbers and lower-case letters only.",
-            )
+            raise ServiceError(400, "AccountNameInvalid", _INVALID.format(name))
         if current is None and Accounts(call.resources).named(name) is not None:
-            raise ServiceError(409, "StorageAccountAlreadyTaken", f"The storage account named {name} is already taken.")
+            raise ServiceError(409, "StorageAccountAlreadyTaken", _TAKEN.format(name))
         sku, kind = _sku(call.body), enumerated(call.body.get("kind"), _KINDS)
         if kind is None:
             raise errors.bad_request(f"Kind '{call.body.get('kind')}' is not one of {', '.join(sorted(_KINDS))}.")
@@ -91,7 +117,8 @@ class StorageAccounts(WrittenType):
         properties = {**_made(name, account["location"]), **before, **_wanted(call.properties, before)}
         written = {**account, "sku": sku, "kind": kind, "properties": properties}
         call.resources.put(written)
-        call.resources.put(_blob_service(written))
+        for service_type in (BLOB_SERVICES, _FILE_SERVICES):
+            call.resources.put(_service(written, service_type))
         return JSONResponse(public(written))
 
     async def patch(self, call: Call) -> Response:
@@ -111,6 +138,9 @@ class StorageAccounts(WrittenType):
         account = self.existing(call)
         if str(call.path.verb).lower() != "listkeys":
             return await super().action(call)
+        # Keys for Kerberos, which only an account in a domain has.
+        if (expanded := call.query.get("$expand", "kerb")) != "kerb":
+            raise errors.not_emulated(f"$expand={expanded} of listKeys")
         created = account["properties"].get("keyCreationTime", {})
         keys = AccountKeys(call.cloud.store).of(account["name"])
         return JSONResponse(
@@ -161,6 +191,25 @@ class BlobContainers(WrittenType):
         Blobs(call.cloud.store).delete_container(account.lower(), name.lower())
 
 
+_SHARE: Final = {
+    "properties": dict.fromkeys(("accessTier", "enabledProtocols", "metadata", "rootSquash", "shareQuota"))
+}
+
+
+class FileShares(WrittenType):
+    """File shares without content."""
+
+    name = f"{_FILE_SERVICES}/shares"
+    reads = MappingProxyType({"PUT": Understood.of(body=_SHARE)})
+
+    async def put(self, call: Call) -> Response:
+        share = self.envelope(call, tracked=False)
+        if not _CONTAINER_NAME.fullmatch(call.path.name):
+            raise ServiceError(400, "InvalidResourceName", "The specified resource name contains invalid characters.")
+        kept = {"shareQuota": 5120, "enabledProtocols": "SMB", "accessTier": "TransactionOptimized", **call.properties}
+        return self.written(call, {**share, "properties": {**kept, "lastModifiedTime": _time()}})
+
+
 def _sku(body: Mapping[str, Any]) -> dict[str, str]:
     sku = body.get("sku")
     name = sku.get("name") if isinstance(sku, Mapping) else None
@@ -197,14 +246,21 @@ def _wanted(properties: Mapping[str, Any], before: Mapping[str, Any]) -> dict[st
     return {name: value for name, value in filled.items() if value is not None}
 
 
-def _blob_service(account: Document) -> Document:
-    service = f"{account['id']}/blobServices/default"
-    return {"id": service, "name": "default", "type": BLOB_SERVICES, "properties": {}}
+def _service(account: Document, type_name: str) -> Document:
+    service = f"{account['id']}/{type_name.rpartition('/')[2]}/default"
+    return {"id": service, "name": "default", "type": type_name, "properties": {}}
 
 
 def types() -> tuple[ResourceType, ...]:
     """The namespace's resource types."""
-    return StorageAccounts(), SeededType(BLOB_SERVICES), BlobContainers()
+    return (
+        NamesOfAccounts(),
+        StorageAccounts(),
+        SeededType(BLOB_SERVICES),
+        BlobContainers(),
+        SeededType(_FILE_SERVICES),
+        FileShares(),
+    )
 
 
 def _new_container() -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""Microsoft.Network: private DNS zones and their links to virtual networks.
+"""Microsoft.Network: private DNS zones, their links to virtual networks, and A records, of public zones too.
 
-Names are not resolved, and records are not emulated. Sources: REST reference of private DNS 2024-06-01, azure-docs
+Names are not resolved. Sources: REST reference of DNS 2018-05-01 and of private DNS 2024-06-01, azure-docs
 `dns/private-dns-virtual-network-links` and `resource-name-rules`. Everything is created at once.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from ipaddress import IPv4Address
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -27,9 +28,12 @@ from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.shared.understood import Members, Understood
 from localcloud.core.store import Document
 
+PUBLIC_ZONES: Final = "Microsoft.Network/dnszones"
 ZONES: Final = "Microsoft.Network/privateDnsZones"
 LINKS: Final = f"{ZONES}/virtualNetworkLinks"
 _LABEL: Final = re.compile(r"[a-zA-Z0-9_]([\w-]{0,61}[a-zA-Z0-9_])?", re.ASCII)
+# Of a record: `@`, or labels below the zone, the first of which may be a wildcard.
+_RECORD: Final = re.compile(r"@|\*|(\*\.)?[\w-]{1,63}(\.[\w-]{1,63})*", re.ASCII)
 _JOIN: Final = f"{VIRTUAL_NETWORKS}/join/action"
 # The service's own counts, which a client may send back.
 _COUNTED: Final = (
@@ -69,7 +73,7 @@ class PrivateDnsZones(WrittenType):
         links = _links(call, resource)
         counts = {
             "maxNumberOfRecordSets": 25000,
-            "numberOfRecordSets": 1,
+            "numberOfRecordSets": 1 + len(list(call.resources.below(resource["id"], f"{ZONES}/A"))),
             "maxNumberOfVirtualNetworkLinks": 1000,
             "numberOfVirtualNetworkLinks": len(links),
             "maxNumberOfVirtualNetworkLinksWithRegistration": 100,
@@ -129,6 +133,46 @@ class VirtualNetworkLinks(WrittenType):
                     f"The virtual network '{target}' registers its machines in the private DNS zone '{names[0]}' "
                     "already."
                 )
+
+
+class AddressRecords(WrittenType):
+    """The A records of the zones of one type, whose members have upper-case names in public zones alone."""
+
+    def __init__(self, zones: str) -> None:
+        self.name = f"{zones}/A"
+        is_public = zones == PUBLIC_ZONES
+        self._ttl, self._records = ("TTL", "ARecords") if is_public else ("ttl", "aRecords")
+        answered = ("fqdn", "provisioningState", "targetResource", "isAutoRegistered", "metadata")
+        members = {**dict.fromkeys((self._ttl, *answered)), self._records: {"ipv4Address": None}}
+        self._own = {"provisioningState": "Succeeded", "targetResource": {}} if is_public else {}
+        self._put = Understood.of(body={"properties": members})
+
+    def reads_of(self, operation: str) -> Understood | None:
+        return self._put if operation == "PUT" else super().reads_of(operation)
+
+    async def put(self, call: Call) -> Response:
+        resource = self.envelope(call, tracked=False)
+        zone, name = call.path.names
+        ttl, records = call.properties.get(self._ttl), call.properties.get(self._records) or []
+        if not _RECORD.fullmatch(name):
+            raise errors.bad_request(f"The domain name '{name}.{zone}' is invalid.")
+        if not isinstance(ttl, int) or not 1 <= ttl < 1 << 31:
+            raise errors.bad_request(f"The TTL '{ttl}' of the record set '{name}' is not valid: 1-2147483647 seconds.")
+        for record in records:
+            try:
+                IPv4Address(record.get("ipv4Address"))
+            except ValueError:
+                raise errors.bad_request(
+                    f"The value '{record.get('ipv4Address')}' of the record set '{name}' is not an IPv4 address."
+                ) from None
+        kept = {
+            "metadata": call.properties.get("metadata") or {},
+            "fqdn": f"{'' if name == '@' else f'{name}.'}{zone}.",
+            self._ttl: ttl,
+            self._records: records,
+            **self._own,
+        }
+        return self.written(call, {**resource, "properties": kept})
 
 
 def links_to(call: Call, network_id: str) -> Iterator[Document]:
