@@ -6,6 +6,7 @@ import hmac
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import yaml
@@ -43,6 +44,7 @@ from localcloud.kubernetes.options import (
     field_selector,
     label_selector,
 )
+from localcloud.kubernetes.pod_output import SUBRESOURCES, PodOutput
 
 # The tables `kubectl get` prints: columns by kind, computed on the server as kube-apiserver does.
 
@@ -159,12 +161,14 @@ _IMPERSONATE: Final = b"impersonate-"
 _ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
-def app(store: Store, token: str, entra: Tokens | None = None) -> Starlette:
+def app(store: Store, token: str, state: Path, entra: Tokens | None = None) -> Starlette:
     """The API over `store`; requests except health and version need a bearer: `token`, or one of Entra ID for AKS.
+
+    `state` is the state directory, with the logs of the pods.
 
     A bearer allows everything, because there is no RBAC; access reviews say so.
     """
-    api = _Api(Objects(store))
+    api = _Api(Objects(store), PodOutput(state))
     methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
     return Starlette(
         routes=[
@@ -200,14 +204,18 @@ class _Target:
 
 
 class _Api:
-    def __init__(self, objects: Objects) -> None:
+    def __init__(self, objects: Objects, output: PodOutput) -> None:
         self._objects = objects
+        self._output = output
 
     async def answer(self, request: Request) -> Response:
         target = _target(request.path_params)
         query = request.query_params
         if target.subresource == _BINDING:
             return await self._bind(target, request)
+        if target.subresource in SUBRESOURCES:
+            pod = self._objects.get(target.kind, target.namespace, str(target.name))
+            return self._output.answer(pod, str(target.subresource), query)
         match request.method, target.name:
             case "GET", None:
                 options = ListOptions.of(query, self._objects.version)
@@ -389,8 +397,8 @@ def _target(path: dict[str, str]) -> _Target:
     if kind.namespaced and namespace is None and name is not None:
         raise no_such_resource()
     subresource = steps[2] if len(steps) > 2 else None
-    is_binding = subresource == _BINDING and kind.kind == "Pod"
-    if subresource is not None and not is_binding and not (subresource == _STATUS and kind.has_status):
+    is_of_pods = subresource in (_BINDING, *SUBRESOURCES) and kind.kind == "Pod"
+    if subresource is not None and not is_of_pods and not (subresource == _STATUS and kind.has_status):
         raise no_such_resource()
     return _Target(kind, namespace, name, subresource)
 

@@ -74,7 +74,9 @@ _APPS: dict[str, Callable[[Prepared], Starlette]] = {
     "blob": lambda prepared: blob(prepared.cloud),
     "imds": lambda prepared: imds(prepared.cloud),
     "aks-webhooks": lambda prepared: aks_webhooks(prepared.cloud),
-    "kubernetes": lambda prepared: kubernetes(prepared.store, prepared.kubernetes_token, prepared.cloud.tokens),
+    "kubernetes": lambda prepared: kubernetes(
+        prepared.store, prepared.kubernetes_token, prepared.state.root, prepared.cloud.tokens
+    ),
 }
 
 

@@ -80,6 +80,6 @@ def kubernetes_store(tmp_path: Path) -> Iterator[Store]:
 @pytest.fixture
 def api(kubernetes_store: Store, serve: Serve, certificates: Certificates, tmp_path: Path) -> RunningApi:
     """The Kubernetes API over TLS."""
-    server = serve(kubernetes_app(kubernetes_store, TOKEN))
+    server = serve(kubernetes_app(kubernetes_store, TOKEN, tmp_path))
     kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", server, certificates.ca_file)
     return RunningApi(server, certificates.ca_file, kubeconfig)

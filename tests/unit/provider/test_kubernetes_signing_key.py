@@ -7,6 +7,7 @@ import json
 import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -70,8 +71,8 @@ class SecretWorld:
 
 
 @pytest.fixture
-def world(in_azure: ArmWorld, serve: Serve, certificates: Certificates) -> Iterator[SecretWorld]:
-    server = serve(kubernetes(in_azure.store, TOKEN))
+def world(in_azure: ArmWorld, serve: Serve, certificates: Certificates, tmp_path: Path) -> Iterator[SecretWorld]:
+    server = serve(kubernetes(in_azure.store, TOKEN, tmp_path))
     authority = base64.b64encode(certificates.ca_file.read_bytes()).decode()
     kubeconfig = {
         "clusters": [{"name": "mgmt", "cluster": {"server": server, "certificate-authority-data": authority}}],

@@ -26,7 +26,9 @@ __all__ = ["answers"]
 @pytest.fixture
 def kubeconfig(world: ArmWorld, serve: Serve, certificates: Certificates, tmp_path: Path) -> Path:
     """Of a Kubernetes API with nothing in it but what every one has."""
-    return write_kubeconfig(tmp_path / "kubeconfig", serve(kubernetes(world.store, TOKEN)), certificates.ca_file)
+    return write_kubeconfig(
+        tmp_path / "kubeconfig", serve(kubernetes(world.store, TOKEN, tmp_path)), certificates.ca_file
+    )
 
 
 @pytest.fixture
