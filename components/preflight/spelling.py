@@ -11,6 +11,7 @@ from typing import Any, Final
 from identity.naming import VAULT_TYPE, split_arm_id
 from identity.outputs import StackOutputs
 from identity.settings import ConfigurationError, Problem, Settings
+from identity.settings.schema.arm_ids import canonical
 from identity.settings.schema.problems import Place, to_set
 
 _GROUP: Final = "resource group"
@@ -30,7 +31,7 @@ def refuse_other_spelling(settings: Settings, last: StackOutputs[Any]) -> None:
     """Raise ConfigurationError for each value that differs only in case from the outputs of the `last` complete run."""
     known: dict[tuple[str, str], set[str]] = {}
     for place, text in _leaves(last):
-        for kind, name in _names(place, text):
+        for kind, name in _names(place, canonical(text)):
             known.setdefault((kind, name.lower()), set()).add(name)
     refused: dict[str, Problem] = {}
     for place, value in _leaves(settings.model_dump(by_alias=True)):

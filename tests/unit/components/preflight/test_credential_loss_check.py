@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any
@@ -310,7 +311,7 @@ def test_unreadable_outputs_are_reported_before_the_first_resource(program: Prog
         (
             {
                 "hostedClusters": [
-                    hosted_cluster(vnetID=VNET.replace("eG", "eg")),
+                    hosted_cluster(vnetID=VNET.replace("/hc1-vnet", "/HC1-vnet")),
                     SECOND_CLUSTER,
                 ]
             },
@@ -336,3 +337,13 @@ def test_the_same_name_in_another_letter_case_is_refused_with_the_present_one(
     for present in refused.values():
         assert f'accepted: "{present}", as the stack has it' in str(recorder.failure)
     assert recorder.registered == []
+
+
+def test_a_stack_whose_ids_were_handed_on_as_they_were_typed_goes_on(
+    next_run: Run, last_outputs: Mapping[str, Any]
+) -> None:
+    typed = json.dumps(last_outputs).replace("Microsoft.Network/virtualNetworks", "microsoft.network/virtualnetworks")
+
+    recorder = next_run(last=json.loads(typed))
+
+    assert (recorder.problems, recorder.failure) == ([], None)

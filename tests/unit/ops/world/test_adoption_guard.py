@@ -146,7 +146,7 @@ def test_an_application_that_somebody_else_can_use_is_refused_by_name(azure: Azu
         f"client id {made.app_id}; the last complete run had the-lost-one",
         f"`az ad app delete --id {made.app_id}`",
     ):
-        assert found in refused.value.message
+        assert found in str(refused.value)
 
 
 @pytest.mark.parametrize("recorded", [None, "the same"])
