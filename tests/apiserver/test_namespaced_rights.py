@@ -46,11 +46,12 @@ def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
 
 def _without_the_groups_rights(root: Path) -> None:
     """Give the project in `root` a seed of its own: each start of the local cloud applies its bindings again."""
-    emulated = root / "emulated"
-    emulated.unlink()
-    emulated.mkdir()
-    for entry in (ROOT / "emulated").iterdir():
-        (emulated / entry.name).symlink_to(entry)
+    cloud, emulated = root / "cloud", root / "cloud/emulated"
+    cloud.unlink()
+    emulated.mkdir(parents=True)
+    for entry in (*(ROOT / "cloud").iterdir(), *(ROOT / "cloud/emulated").iterdir()):
+        if entry != ROOT / "cloud/emulated":
+            (root / entry.relative_to(ROOT)).symlink_to(entry)
     seed = yaml.safe_load((emulated / "seed.yaml").read_text(encoding="utf-8"))
     [bound] = [
         kubernetes_object
