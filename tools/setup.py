@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
-from tools import cluster, credential_plugin, engine, environment
+from tools import cluster, engine, environment, golang
 from tools.steps import TOOLS, SetupError, report
 
 
@@ -59,7 +59,7 @@ _STEPS: dict[str, Callable[[], str]] = {
 
 _EXTRAS: dict[str, Callable[[], str]] = {
     "cluster": cluster.ensure,
-    "kubelogin": credential_plugin.ensure,
+    "kubelogin": golang.ensure_kubelogin,
 }
 
 if __name__ == "__main__":

@@ -19,9 +19,9 @@ from components.preflight.cluster_checks import (
     own_namespaces,
 )
 from components.preflight.cluster_reader import cluster_reader
+from components.preflight.configuration import refuse_other_spelling
 from components.preflight.prerequisites import Prerequisites, look_up
 from components.preflight.shared_stack import last_outputs, take_outputs
-from components.preflight.spelling import refuse_other_spelling
 from identity.catalogue_rows import Scope
 from identity.credentials import renewal_request
 from identity.outputs import StackOutputs

@@ -22,7 +22,7 @@ from localcloud.testing.azure import LocalAzure, Resources, assemble
 from localcloud.testing.faults import NO_DELAYS
 from localcloud.testing.running import StateDirectory
 from tests.harness import LocalStack
-from tools import credential_plugin
+from tools import golang
 
 pytestmark = pytest.mark.apiserver
 
@@ -89,7 +89,7 @@ def test_the_stack_itself_goes_through_kubelogin_where_it_is_asked_to(
 ) -> None:
     calls = tmp_path / "calls"
     program = tmp_path / "kubelogin"
-    program.write_text(f'#!/bin/sh\necho "$*" >> {calls}\nexec {credential_plugin.command()} "$@"\n')
+    program.write_text(f'#!/bin/sh\necho "$*" >> {calls}\nexec {golang.kubelogin()} "$@"\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -112,7 +112,7 @@ def test_kubectl_signs_in_as_the_deployer_by_either_program(
     stack: LocalStack, kubectl: str, tmp_path: Path, flavour: str
 ) -> None:
     stack.idstack("kubeconfig", "--file", str(tmp_path / "config"), "--flavour", flavour)
-    (tmp_path / "kubelogin").symlink_to(credential_plugin.command())
+    (tmp_path / "kubelogin").symlink_to(golang.kubelogin())
     other_authority = tmp_path / "authority.pem"
     other_authority.write_text(issue("x", not_before=datetime.now(UTC), lifetime=timedelta(days=1)).certificate_pem)
     # Nothing of the engine's environment, and variables that lead elsewhere.

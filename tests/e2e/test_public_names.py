@@ -16,7 +16,7 @@ import requests
 from identity.catalogue import CONTROL_PLANE
 from tests.harness import LocalStack
 from tests.proofs import proof, signed_in
-from tools import credential_plugin, golang
+from tools import golang
 from tools.steps import ROOT
 
 # As the documentation of azure-identity has it.
@@ -59,7 +59,7 @@ def test_a_person_signs_in_with_a_device_code_by_kubelogin(stack: LocalStack, tm
     client = ("--client-id", "80faf920-1908-4b52-b5ef-a8e7bedfc67a", "--cache-dir", str(tmp_path))
     command = (
         *(str(Path(stack.variables["VIRTUAL_ENV"], "bin/idstack")), "local", "exec", "--"),
-        *(str(credential_plugin.command()), "get-token", "--login", "devicecode", *of_aks, *client),
+        *(str(golang.kubelogin()), "get-token", "--login", "devicecode", *of_aks, *client),
     )
 
     with stack.started(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as asking:

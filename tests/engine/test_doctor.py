@@ -50,8 +50,8 @@ _FAULTS: Final[set[Blamed]] = {
     ("hc1", "file", "class", "class"),
     ("hc1", "kms", "volume", "volume"),
 }
-# Those that are seen without a look into the pods.
-_SEEN_BY_STATUS: Final = {fault for fault in _FAULTS if fault[2] in ("backend", "vault", "sign-in", "proof-call")}
+# `status` does not ask why a pod has no volume.
+_SEEN_BY_STATUS: Final = {fault for fault in _FAULTS if fault[2] != "volume"}
 
 
 def doctor(stack: LocalStack) -> tuple[int, list[dict[str, Any]]]:

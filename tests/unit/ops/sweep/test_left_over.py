@@ -224,12 +224,12 @@ def test_a_certificate_that_a_run_may_be_about_to_deliver_stays(
     azure: AzureClient, world: ArmWorld, settings: Settings, deployer: ServicePrincipal
 ) -> None:
     made, _ = application(world, deployer, "idstack:dev:hc9-ingress-entra")
-    register(azure, made, age=-A_MINUTE)
+    register(azure, made, age=-timedelta(hours=2))
     known, current = register(azure, made)
     deliver(world, current, ago=timedelta(0))
     stacks = naming(made.app_id, known, f"{VAULT}/secrets/ingress-hc9-json")
 
-    [leftover] = found(azure, settings, stacks, later=OVERLAP + A_MINUTE / 2)
+    [leftover] = found(azure, settings, stacks, later=OVERLAP + A_MINUTE)
 
     assert not leftover.is_deleted
 
