@@ -40,8 +40,7 @@ SYMPTOMS: Final[tuple[Symptom, ...]] = (
         name="AADSTS700027",
         cause="the certificate is not registered on the application",
         evidence="`az ad app credential list --cert --id <client id>`, beside the thumbprint in `idstack status`",
-        fix="if somebody removed it because its key leaked, rotate with `--revoke --now`; otherwise {repair} registers "
-        "it again",
+        fix="if its key has leaked, `rotate` with `--revoke --now`; if it was removed by mistake, with `--register`",
         login="register the certificate on the application, or sign in with the one that is registered",
     ),
     _sign_in(

@@ -77,7 +77,8 @@ def rotate(
         show(engine, screen)
         return
     if register:
-        _run(engine, screen, identities, RenewalRequest.REGISTER, context.args)
+        # The state may not know yet that the certificate is gone.
+        _run(engine, screen, identities, RenewalRequest.REGISTER, ("--refresh", *context.args))
         show(engine, screen)
         return
     if revoke:

@@ -73,7 +73,8 @@ class RenewalRun:
             chosen = [identity for identity in identities if identity.name not in left_out]
             if not chosen:
                 return Verdict((), {}, ()), left_out, failed
-            plan = self.engine.proposed(_targets(chosen), self._environment)
+            refresh = [argument for argument in self.arguments if argument == "--refresh"]
+            plan = self.engine.proposed([*_targets(chosen), *refresh], self._environment)
             verdict = judge(chosen, plan, state, is_settled=is_settled)
             if not verdict.refused and verdict.blocked:
                 raise CommandError(

@@ -12,14 +12,14 @@ from tests.architecture.source import CLOUD, ROOT
 
 _CLOUDS_TESTS: Final = CLOUD / "tests"
 BUDGET: Final[Mapping[str, int]] = {
-    "identity": 15_800,
+    "identity": 15_600,
     "components": 5_800,
     "provider plugin policies": 3_400,
-    "ops": 21_500,
+    "ops": 21_050,
     "tools": 2_600,
-    "cloud": 27_500,
-    "cloud/tests": 19_100,
-    "tests": 69_500,
+    "cloud": 27_100,
+    "cloud/tests": 19_000,
+    "tests": 67_600,
 }
 _MOST_LINES: Final = 500
 """Of a file: it tells one story."""

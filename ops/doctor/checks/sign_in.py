@@ -48,8 +48,9 @@ def _find_registration(world: StackWorld, identity: Identity) -> Iterator[Fault]
 
 def _revoke_or_register(world: StackWorld, identity: Identity) -> str:
     """The certificate may have been removed after a leak, and the vault still has its key."""
-    revocation = world.command("rotate", "--identity", f"{identity.cluster}/{identity.identity}", "--revoke", "--now")
-    return f"if it was removed because its key leaked, {revocation}; otherwise {world.repair} registers it again"
+    rotate = ("rotate", "--identity", f"{identity.cluster}/{identity.identity}")
+    revocation, registration = world.command(*rotate, "--revoke", "--now"), world.command(*rotate, "--register")
+    return f"if it was removed because its key leaked, {revocation}; otherwise {registration}"
 
 
 REGISTRATION = of_identity(Stage.SIGN_IN, "registration", (Part.APPLICATIONS,), _find_registration)
