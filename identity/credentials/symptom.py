@@ -17,6 +17,7 @@ class Family(StrEnum):
     MOUNT = "The CSI driver does not mount"
     POD = "A pod does not run"
     CONDITION = "A condition of a HostedCluster is not as it should be"
+    RUN = "Azure Resource Manager refuses a run of the stack"
 
 
 @dataclass(frozen=True, kw_only=True)

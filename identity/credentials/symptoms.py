@@ -34,6 +34,7 @@ _vault = partial(Symptom, family=Family.VAULT)
 _mount = partial(Symptom, family=Family.MOUNT)
 _pod = partial(Symptom, family=Family.POD)
 _condition = partial(Symptom, family=Family.CONDITION)
+_run = partial(Symptom, family=Family.RUN)
 
 SYMPTOMS: Final[tuple[Symptom, ...]] = (
     _sign_in(
@@ -262,6 +263,13 @@ SYMPTOMS: Final[tuple[Symptom, ...]] = (
         words=("the requested identity isn't assigned", "Identity not found"),
     ),
     _mount(
+        name="SeveralIdentities",
+        cause="the nodes have several managed identities, and the SecretProviderClass names none of them",
+        evidence="`kubectl get secretproviderclass --namespace <namespace> <class> -o yaml`: `userAssignedIdentityID`",
+        fix="name the key-vault-user there: {objects}",
+        words=("Multiple user assigned identities exist",),
+    ),
+    _mount(
         name="WrongEncoding",
         cause="the stored value is not in the `objectEncoding` of the SecretProviderClass",
         evidence="`kubectl get secretproviderclass --namespace <namespace> <class> -o yaml`",
@@ -397,6 +405,48 @@ SYMPTOMS: Final[tuple[Symptom, ...]] = (
         cause="the API server's pod does not run: it waits for etcd, or for the credential of `kms`",
         evidence="`kubectl get pods --namespace <control-plane namespace> --selector app=kube-apiserver`",
         fix="`idstack doctor --cluster <cluster> --identity kms`",
+    ),
+    _run(
+        name="RequestDisallowedByPolicy",
+        cause="an assignment of Azure Policy forbids the resource as it is configured",
+        evidence="the message, which names the assignment; `az policy assignment list`",
+        fix="configure what it asks for, such as `tags` or `location`, or ask its owner for an exemption; then {up}",
+    ),
+    _run(
+        name="ScopeLocked",
+        cause="a management lock forbids the change",
+        evidence="`az lock list`",
+        fix="let an Owner or User Access Administrator of its scope remove it, then {up}",
+    ),
+    _run(
+        name="MissingSubscriptionRegistration",
+        cause="the subscription does not have a resource provider",
+        evidence="the message, which names it; `az provider show --namespace <name> --query registrationState`",
+        fix="`az provider register --wait --namespace <name>`, then {up}",
+        words=("MissingSubscriptionRegistration", "not registered to use namespace"),
+    ),
+    _run(
+        name="LinkedAuthorizationFailed",
+        cause="the deployer lacks a role in Azure",
+        evidence="the message, which names action and scope; `az role assignment list --all --assignee <object id>`",
+        fix="`idstack rbac <object id> --azure --stack <stack>` prints all that it needs; a new assignment takes "
+        "effect within ten minutes, then {up}",
+        words=(r"\b(Linked)?AuthorizationFailed\b",),
+    ),
+    _run(
+        name="QuotaExceeded",
+        cause="a quota or limit of Azure is reached",
+        evidence="the message, which names it; `az quota usage list --scope <scope>`",
+        fix="delete what is not used (`idstack sweep --stack <stack>` lists leftovers), or request more under Quotas "
+        "in the portal; then {up}",
+        words=(r"\b\w*(QuotaExceeded|LimitExceeded)\b",),
+    ),
+    _run(
+        name="VaultAlreadyExists",
+        cause="a name that is unique in all of Azure is taken by another owner",
+        evidence="`az keyvault check-name --name <vault>`, `az storage account check-name --name <account>`",
+        fix="set another `vault.name`, or `issuerName` of the hosted cluster, then {up}",
+        words=("VaultAlreadyExists", "StorageAccountAlreadyTaken"),
     ),
 )
 

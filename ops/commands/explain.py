@@ -21,7 +21,7 @@ def explain(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Explain a code of Entra ID, a refusal of the vault, an event of a mount or a condition: cause, evidence, fix.
+    """Explain a code of Entra ID or ARM, a refusal of the vault, an event or a condition: cause, evidence, fix.
 
     It needs no stack and no network. Replace words in angle brackets with your names; `idstack doctor` prints the same
     fixes with the names of your stack.

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from identity.aks.azure_rbac import DENIAL
+from identity.credentials.symptom import ON_PAPER, Family
+from identity.credentials.symptoms import SYMPTOMS
 from ops.stack import state_file
 from ops.stack.environment import LOCAL_STACKS, is_local
 from ops.stack.errors import CommandError
@@ -133,36 +135,13 @@ OF_A_RUN: Final = (
         "`.venv/bin/idstack doctor --stage access --stack {stack}` prints the missing one; it takes effect within "
         "five minutes, then run the command again",
     ),
-    # Refusals of Azure Resource Manager, by its documented codes.
-    EngineFailure(
-        re.compile("RequestDisallowedByPolicy"),
-        "Azure Policy refuses a resource; the message above names the assignment. Change the configuration as it asks, "
-        "such as `tags` or `location`, or ask its owner for an exemption; then run the command again",
-    ),
-    EngineFailure(
-        re.compile("ScopeLocked"),
-        "a management lock forbids the change, as the message above says. `az lock list` shows it; an Owner or User "
-        "Access Administrator of its scope can remove it, then run the command again",
-    ),
-    EngineFailure(
-        re.compile(r"not registered to use namespace '(?P<namespaces>[\w.]+)'"),
-        "the subscription does not have the resource providers {namespaces}: `az provider register --wait --namespace "
-        "<name>` registers each, then run the command again",
-    ),
-    EngineFailure(
-        re.compile(r"\b(Linked)?AuthorizationFailed\b"),
-        "the deployer lacks a role in Azure. `.venv/bin/idstack rbac <object id> --azure --stack {stack}` prints all "
-        "that it needs; a new assignment takes effect within ten minutes, then run the command again",
-    ),
-    EngineFailure(
-        re.compile(r"\b\w*(QuotaExceeded|LimitExceeded)\b"),
-        "a quota or limit of Azure is reached; the message above names it. Delete what is not used "
-        "(`.venv/bin/idstack sweep --stack {stack}` lists leftovers), or request more under Quotas in the portal",
-    ),
-    EngineFailure(
-        re.compile("VaultAlreadyExists|StorageAccountAlreadyTaken"),
-        "a name that is unique in all of Azure is taken by another owner. Set another `vault.name`, or `issuerName` of "
-        "the hosted cluster, in Pulumi.{stack}.yaml",
+    *(
+        EngineFailure(
+            re.compile("|".join(row.words or (row.name,))),
+            f"{row.cause}: {row.fix.format_map(ON_PAPER).replace('<stack>', '{stack}')}",
+        )
+        for row in SYMPTOMS
+        if row.family is Family.RUN
     ),
     # Storage's 404 for a blob container, with which azure-native fails, unlike with other 404s (COVERAGE.md).
     EngineFailure(

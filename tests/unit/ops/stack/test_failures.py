@@ -224,7 +224,7 @@ def test_a_lock_that_is_cut_short_is_named_and_recover_may_remove_it(
         ),
         (
             'Code="RequestDisallowedByPolicy" Message="It was disallowed by policy."',
-            "Azure Policy refuses",
+            "an assignment of Azure Policy forbids the resource as it is configured: ",
         ),
         (
             f"namespaces is forbidden: User does not have access to the resource in Azure. {DENIAL}.",
@@ -239,11 +239,11 @@ def test_a_lock_that_is_cut_short_is_named_and_recover_may_remove_it(
         (
             'Code="MissingSubscriptionRegistration" Message="The subscription is not registered to use namespace '
             "'Microsoft.KeyVault'. See https://aka.ms/rps-not-found",
-            "the subscription does not have the resource providers Microsoft.KeyVault: `az provider register",
+            "the subscription does not have a resource provider: `az provider register",
         ),
         (
             'Code="LinkedAuthorizationFailed" Message="It may not join"',
-            "the deployer lacks a role in Azure. ",
+            "the deployer lacks a role in Azure: `idstack rbac <object id> --azure --stack dev` prints",
         ),
         ('Code="RoleAssignmentLimitExceeded" Message="No more"', "a quota or limit of Azure is reached"),
         (
