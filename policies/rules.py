@@ -28,8 +28,6 @@ from identity.roles import (
 from identity.settings.schema.problems import NAMESPACE
 from identity.settings.schema.waivers import PolicyName
 
-_VARIABLE: Final = "PULUMI_CONFIG"
-
 
 @dataclass(frozen=True)
 class StackConfig:
@@ -47,7 +45,7 @@ class StackConfig:
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Self:
         """Read the variable that the engine sets. Malformed entries are left out: the program reports them."""
-        config: dict[str, str] = json.loads(environ.get(_VARIABLE) or "{}")
+        config: dict[str, str] = json.loads(environ.get("PULUMI_CONFIG") or "{}")
         clusters = _list(config.get(f"{NAMESPACE}:hostedClusters"))
         waivers = _list(config.get(f"{NAMESPACE}:policyWaivers"))
         return cls(
@@ -161,7 +159,7 @@ def role_wider_than_catalogue(resource: CheckedResource, context: RuleContext) -
     """Every identity has the role that the catalogue or its `customRole` gives it, at a resource group or below."""
     if resource.kind != resource_types.ROLE_ASSIGNMENT:
         return
-    allowed = {role.guid: role.name for role in _roles_of(resource)}
+    allowed = {role.guid: role.name for role in _roles_of(resource, context.stack)}
     kept = context.stack.custom_roles.items()
     allowed |= {guid: "its customRole" for name, guid in kept if resource.name.startswith(f"{name}-roles-")}
     guid = str(resource.inputs["roleDefinitionId"]).rpartition("/")[2].lower()
@@ -251,17 +249,18 @@ RULES: Final[Mapping[PolicyName, Rule]] = {
 """Every rule, by the name that a waiver gives."""
 
 
-def _roles_of(resource: CheckedResource) -> list[Role]:
-    """The catalogue's roles of the identity that the assignment is for; the resource's name has the identity's."""
+def _roles_of(resource: CheckedResource, stack: StackConfig) -> list[Role]:
+    """The catalogue's roles of the identity that the assignment is for, by the name behind the cluster's."""
+    own = resource.name.removeprefix(f"{stack.cluster_of(resource.name)}-")
     if resource_types.CONTROL_PLANE_IDENTITY in resource.kinds:
         if resource.name.endswith(_KEY_VAULT_USER_SUFFIX):
             return [KEY_VAULT_SECRETS_USER_ROLE]
-        return _in_both_sets(row for row in CONTROL_PLANE if f"-{kebab(row.field)}-roles-" in resource.name)
+        return _in_both_sets(row for row in CONTROL_PLANE if own.startswith(f"{kebab(row.field)}-roles-"))
     if resource_types.DATA_PLANE_IDENTITY in resource.kinds:
-        return _in_both_sets(row for row in FEDERATED_IDENTITIES if f"-{row.kind}-{row.name}-roles-" in resource.name)
+        return _in_both_sets(row for row in FEDERATED_IDENTITIES if own.startswith(f"{row.kind}-{row.name}-roles-"))
     if resource_types.OPTIONAL_IDENTITY in resource.kinds:
-        attacher = [MANAGED_IDENTITY_OPERATOR_ROLE] if "-attacher-roles-" in resource.name else []
-        rows = [row for row in OPTIONAL if f"-{row.name}-roles-" in resource.name]
+        attacher = [MANAGED_IDENTITY_OPERATOR_ROLE] if "-attacher-roles-" in own else []
+        rows = [row for row in OPTIONAL if own.startswith(f"{row.name}-roles-")]
         return attacher or [grant.role for row in rows for grant in row.grants]
     return [role for kind, role in _OTHER_ROLES.items() if kind in resource.kinds]
 

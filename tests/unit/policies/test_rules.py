@@ -93,6 +93,15 @@ def test_an_identity_has_the_roles_of_its_row_alone(row: Any) -> None:
         ]
 
 
+def test_no_name_of_a_cluster_lends_an_identity_the_role_of_another() -> None:
+    kms = next(row for row in CONTROL_PLANE if row.field == "kms")
+    context = RuleContext(StackConfig(clusters=("a-kms-roles-b",)))
+    kinds, name = ("idstack:azure:ControlPlaneIdentity", ASSIGNMENT), "a-kms-roles-b-ingress-roles-managed"
+    assert found(
+        "role-wider-than-catalogue", *kinds, name=name, context=context, **assignment(kms.builtin.role.guid)
+    ) == [f"the role {kms.builtin.role.guid} at {GROUP}"]
+
+
 def test_an_identity_may_have_the_role_that_its_configuration_keeps() -> None:
     clusters = [{"name": "hc1", "identities": {"ingress": {"customRole": OWNER.upper()}, "disk": {}}}]
     environ = {"PULUMI_CONFIG": json.dumps({"idstack:hostedClusters": json.dumps(clusters)})}
