@@ -24,7 +24,10 @@ from identity.login_kinds import LoginKind
 if TYPE_CHECKING:
     from azure.core.credentials import AccessToken
 
-_TIMEOUTS: Final = {"connection_timeout": 15, "read_timeout": 15, "retry_total": 2}
+_OPTIONS: Final[Mapping[str, Any]] = {
+    **{"connection_timeout": 15, "read_timeout": 15, "retry_total": 2},
+    **{"disable_instance_discovery": True, "send_certificate_chain": True},
+}
 _GITHUB: Final = ("ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN")
 
 
@@ -50,13 +53,9 @@ def token_source(login: Login, environ: Mapping[str, str], now: Clock) -> TokenS
     def request() -> AccessToken:
         from azure.core.exceptions import AzureError
 
-        from identity.credentials.sign_in import ca_bundle
-
-        options: dict[str, Any] = {"authority": login.authority_host, "disable_instance_discovery": True, **_TIMEOUTS}
+        options = {"authority": login.authority_host, **_OPTIONS}
         try:
-            credential = arm_environment.credential_of(
-                client, login.tenant_id, now, send_certificate_chain=True, connection_verify=ca_bundle(), **options
-            )
+            credential = arm_environment.credential_of(client, login.tenant_id, now, **options)
             return credential.get_token(login.scope)
         except AzureError as error:
             raise SignInRefusedError(f"{login.kind} sign-in: {explained(error)}") from None

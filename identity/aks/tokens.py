@@ -78,14 +78,13 @@ def _session_token(
         if kept is None and show is None:
             raise _person_needed(_NOBODY)
         import msal
-        from requests import RequestException
 
         session = msal.SerializableTokenCache()
         with suppress(ValueError):  # a partial file, after a power failure
             session.deserialize(kept)
         try:
             answer = _answer(_client(login, session), login.scope, show)
-        except RequestException as error:
+        except OSError as error:  # of requests
             reason = f"{login.authority_host} does not answer as Entra ID does ({error})"
             raise SignInRefusedError(f"device code sign-in: {reason}") from None
         except ValueError as error:  # MSAL's for a tenant that it does not find there
@@ -103,9 +102,9 @@ def _client(login: Login, session: object) -> Any:  # MSAL has no types
     import msal
     import requests
 
-    from identity.credentials.sign_in import ca_bundle
+    from identity.credentials.transport import ca_bundle, without_netrc
 
-    http: Any = requests.Session()
+    http: Any = without_netrc(requests.Session())
     http.mount("https://", requests.adapters.HTTPAdapter(max_retries=1))
     # To requests, CURL_CA_BUNDLE is more than the `verify` of a session, and less than that of a request.
     http.request = partial(http.request, verify=ca_bundle(), timeout=_HTTP_TIMEOUT)

@@ -259,7 +259,9 @@ def credential_of(
         ClientSecretCredential,
         ManagedIdentityCredential,
     )
+    from identity.credentials.transport import EnvironmentTransport
 
+    options["transport"] = EnvironmentTransport(**options)
     tenant, client_id = tenant_id or "", client.client_id or ""
     match client.method:
         case Method.CERTIFICATE:
@@ -279,5 +281,6 @@ def credential_of(
         case Method.OIDC:
             return ClientAssertionCredential(tenant, client_id, client.assertion, **options)
         case Method.MANAGED_IDENTITY:
-            return ManagedIdentityCredential(client_id=client.client_id)
+            brief = EnvironmentTransport(connection_timeout=2)  # as azure-identity's: off Azure nobody is there
+            return ManagedIdentityCredential(client_id=client.client_id, transport=brief)
     return AzureCliCredential(tenant_id=tenant, process_timeout=_CLI_TIMEOUT)

@@ -18,10 +18,10 @@ from azure.core import PipelineClient
 from azure.core.credentials import TokenCredential
 from azure.core.exceptions import AzureError, IncompleteReadError, ServiceRequestError, ServiceResponseError
 from azure.core.pipeline.policies import BearerTokenCredentialPolicy, RetryPolicy
-from azure.core.pipeline.transport import RequestsTransport
 from azure.core.rest import HttpRequest, HttpResponse
 from identity.azure.errors import AzureRefusedError, SignInRefusedError
 from identity.clouds import Cloud
+from identity.credentials.transport import EnvironmentTransport
 from identity.naming import is_vault_name
 
 # An ARM resource, a directory object or a vault's answer as its service writes it.
@@ -61,12 +61,8 @@ class AzureClient:
     def __init__(self, cloud: Cloud, credential: TokenCredential, ca_file: str | None = None) -> None:
         """`ca_file` (PEM) holds the authorities to trust; without it they and the proxy are the environment's."""
         self.cloud = cloud
-        self._transport = RequestsTransport(
-            connection_timeout=_TIMEOUT,
-            read_timeout=_TIMEOUT,
-            connection_verify=ca_file or True,
-            use_env_settings=ca_file is None,
-        )
+        own = {} if ca_file is None else {"connection_verify": ca_file, "use_env_settings": False}
+        self._transport = EnvironmentTransport(connection_timeout=_TIMEOUT, read_timeout=_TIMEOUT, **own)
         self._arm = self._client(cloud.arm_endpoint, credential, cloud.arm_scope)
         self._graph = self._client(f"{cloud.graph_endpoint}/v1.0", credential, cloud.graph_scope)
         # Each request names its vault, or its storage account.

@@ -48,6 +48,8 @@ class PipelineToken:
                 answer = self._ask()
             except httpx.TransportError as error:
                 reason = str(error) or type(error).__name__
+            except OSError as error:
+                raise self._refused(f"SSL_CERT_FILE cannot be used: {error}") from None
             else:
                 if answer.is_success:
                     return self._token(answer)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from cryptography import x509
 from identity.credentials.backoff import Backoff
 from identity.credentials.certificate import thumbprint
 from identity.credentials.rfc3339 import Clock, utc_now
+from identity.credentials.transport import EnvironmentTransport, ca_bundle
 
 # Seconds between the sign-ins after a failed one.
 _FIRST_PAUSE: Final = 0.5
@@ -44,14 +44,6 @@ class SignInFailedError(Exception):
     """The sign-ins did not succeed in a row in time."""
 
 
-def ca_bundle() -> str | bool:
-    """The trusted authorities: a file named by the environment, else (True) the default ones.
-
-    `requests` reads REQUESTS_CA_BUNDLE by itself; Go and OpenSSL programs in the same pod read SSL_CERT_FILE.
-    """
-    return os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("SSL_CERT_FILE") or True
-
-
 def client(
     authority_host: str, tenant_id: str, client_id: str, pem_bundle: bytes, **options: Any
 ) -> CertificateCredential:
@@ -67,7 +59,7 @@ def client(
         authority=authority_host,
         send_certificate_chain=True,
         disable_instance_discovery=True,
-        **{"connection_verify": ca_bundle(), **options},
+        **{"transport": EnvironmentTransport(**options), **options},
     )
 
 

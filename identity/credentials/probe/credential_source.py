@@ -14,7 +14,7 @@ from typing import Final, Literal, TypeAlias, get_args
 from azure.core.credentials import AccessToken
 from azure.identity import ClientAssertionCredential, CredentialUnavailableError
 
-from identity.credentials.sign_in import ca_bundle
+from identity.credentials.transport import EnvironmentTransport
 
 Kind: TypeAlias = Literal["file", "env", "cloud-config", "token"]
 
@@ -140,8 +140,6 @@ class FederatedToken:
             authority=self.authority_host,
             disable_instance_discovery=True,
             retry_total=0,
-            connection_timeout=_TIMEOUT_SECONDS,
-            read_timeout=_TIMEOUT_SECONDS,
-            connection_verify=ca_bundle(),
+            transport=EnvironmentTransport(connection_timeout=_TIMEOUT_SECONDS, read_timeout=_TIMEOUT_SECONDS),
         ) as credential:
             return credential.get_token(scope)

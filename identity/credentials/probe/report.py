@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from azure.core.exceptions import AzureError
-from azure.core.pipeline.transport import RequestsTransport
 from azure.core.rest import HttpRequest
 
 from identity.credentials import rfc3339
 from identity.credentials.document import Credential
 from identity.credentials.probe.credential_source import FederatedToken
 from identity.credentials.rfc3339 import utc_now
-from identity.credentials.sign_in import ca_bundle
+from identity.credentials.transport import EnvironmentTransport
 
 _KEYS: Final = {"method", "url", "scope", "action", "headers", "body"}
 _TIMEOUT_SECONDS: Final = 20
@@ -63,9 +62,7 @@ class ProofRequest:
         request = HttpRequest(
             self.method, self.url, headers={**self.headers, "Authorization": f"Bearer {token}"}, json=self.body
         )
-        transport = RequestsTransport(
-            connection_timeout=_TIMEOUT_SECONDS, read_timeout=_TIMEOUT_SECONDS, connection_verify=ca_bundle()
-        )
+        transport = EnvironmentTransport(connection_timeout=_TIMEOUT_SECONDS, read_timeout=_TIMEOUT_SECONDS)
         try:
             with transport:
                 response = transport.send(request)
