@@ -55,9 +55,12 @@ _FOREIGN: Final = frozenset(
 # The only variable of this program that a stack on Azure takes from its caller. The others are for tests.
 _OWN_PREFIX: Final = "IDSTACK_"
 _OWN_KEPT: Final = frozenset({CACHE_VARIABLE})
-# Debugging variables that reveal secrets: gRPC traces with payloads, the engine's options as variables, a Terraform
-# provider's log, and the keys of TLS connections.
-_REVEALING_PREFIXES: Final = ("PULUMI_DEBUG_", "PULUMI_TRACING", "PULUMI_OTEL_", "TF_LOG", "GRPC_TRACE")
+# Debugging variables that reveal secrets: gRPC traces with payloads, the engine's options as variables, the logs of a
+# Terraform provider and of Azure's SDKs, what OpenTelemetry sends away, and the keys of TLS connections.
+_REVEALING_PREFIXES: Final = (
+    *("PULUMI_DEBUG_", "PULUMI_TRACING", "PULUMI_OTEL_", "OTEL_", "TF_LOG", "GRPC_TRACE", "GRPC_VERBOSITY"),
+    *("GRPC_GO_LOG_", "AZURE_GO_SDK_LOG_", "AZURE_SDK_GO_LOGGING"),
+)
 _REVEALING: Final = frozenset(
     {
         "PULUMI_LOG_OTLP_ENDPOINT",
@@ -148,7 +151,7 @@ def variables(stack: str, base: Mapping[str, str] = os.environ, *, root: Path = 
     if not is_local(stack):
         backend = backend_of(stack, root, base)
         return {
-            **{name: value for name, value in inherited.items() if _may_reach_azure(name)},
+            **{name: value for name, value in inherited.items() if _may_reach_azure(name, value)},
             **common,
             **({BACKEND_VARIABLE: backend} if backend else {}),
         }
@@ -181,9 +184,11 @@ def _signed_in_locally(cloud: LocalEnvironment | None) -> dict[str, str]:
     }
 
 
-def _may_reach_azure(name: str) -> bool:
+def _may_reach_azure(name: str, value: str) -> bool:
     if name.startswith(_OWN_PREFIX):
         return name in _OWN_KEPT
+    if name == "GODEBUG":  # other settings than the one that prints the headers of requests are of use
+        return "http2debug" not in value
     return name not in _REVEALING and not name.startswith(_REVEALING_PREFIXES)
 
 
