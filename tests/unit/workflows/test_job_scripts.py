@@ -20,6 +20,18 @@ _REVIEWERS = {"type": "required_reviewers", "reviewers": [{"type": "Team", "revi
 _UNPROTECTED = "has no required reviewers"
 
 
+def _program(file: Path, script: str) -> None:
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(0o755)
+
+
+def _ran(script: str, programs: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run it as GitHub starts `shell: bash`, with a folder of programs before those of the machine."""
+    environment = {**os.environ, **variables, "PATH": f"{programs}:{os.environ['PATH']}"}
+    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
 @pytest.mark.parametrize(
     ("answer", "refusal"),
     [
@@ -36,18 +48,9 @@ def test_an_approval_that_nobody_has_to_give_is_refused(tmp_path: Path, answer: 
     [step] = jobs_of("approval.yml")["reviewers"]["steps"]
     asked = tmp_path / "asked"
     body = f"cat <<'END'\n{json.dumps(answer)}\nEND" if answer is not None else "echo 'gh: Not Found (404)' >&2; exit 1"
-    gh = tmp_path / "gh"
-    gh.write_text(f'#!/bin/sh\necho "$*" > "{asked}"\n{body}\n')
-    gh.chmod(0o755)
-    own = {"ENVIRONMENT": "prod eu/1-approval", "GITHUB_REPOSITORY": "o/r", "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    _program(tmp_path / "gh", f'echo "$*" > "{asked}"\n{body}')
 
-    done = subprocess.run(
-        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
-        env={**os.environ, **own},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = _ran(step["run"], tmp_path, ENVIRONMENT="prod eu/1-approval", GITHUB_REPOSITORY="o/r")
 
     assert asked.read_text() == "api repos/o/r/environments/prod%20eu%2F1-approval\n"
     if refusal is None:
@@ -73,9 +76,7 @@ def test_a_stacks_command_ends_itself_ten_minutes_before_its_job_is_killed() -> 
     assert int(limit) <= job["timeout-minutes"] - 10
 
 
-_MAKE = """\
-#!/bin/sh
-echo "make $*"
+_MAKE = """echo "make $*"
 sleep 3600 &
 trap 'kill $!; echo unlocked; exit 2' TERM
 kill -s "$SIGNAL" $PPID
@@ -95,17 +96,23 @@ def _obeyed(number: signal.Signals) -> Iterator[None]:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_cancelled_job_passes_the_signal_on_once_and_awaits_the_end(tmp_path: Path, number: signal.Signals) -> None:
-    make = tmp_path / "make"
-    make.write_text(_MAKE)
-    make.chmod(0o755)
+    _program(tmp_path / "make", _MAKE)
     own = {"RUNNER_TEMP": str(tmp_path), "COMMAND": "up", "ARGUMENTS": "--yes", "SIGNAL": number.name[3:]}
-    environment = {**os.environ, **own, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
 
-    # As GitHub starts `shell: bash`.
-    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", _command()[1]]
     with _obeyed(number):
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        done = _ran(_command()[1], tmp_path, **own)
 
     assert done.returncode == 2, done.stderr
     assert done.stdout.splitlines()[-1] == "unlocked"
     assert (tmp_path / "printed").read_text() == done.stdout
+
+
+def test_a_sign_in_gives_no_command_a_token_as_an_argument(tmp_path: Path) -> None:
+    [script] = [step["run"] for step in jobs_of("stack.yml")["make"]["steps"] if step.get("name") == "Sign in"]
+    for name in ("curl", "jq", "az"):
+        _program(tmp_path / name, f'echo "$*" >> {tmp_path}/arguments; cat')
+
+    done = _ran(script, tmp_path, ACTIONS_ID_TOKEN_REQUEST_TOKEN="ours")
+
+    assert done.stdout.splitlines()[-1] == "Authorization: Bearer ours"
+    assert "ours" not in (tmp_path / "arguments").read_text()

@@ -33,9 +33,10 @@ from tests.unit.identity.aks.world import metadata_of
 from tests.unit.identity.credentials.world import ARM_SCOPE, CLIENT, TENANT, certificate
 
 GRANTED = {"access_token": "ours", "expires_in": 3600, "token_type": "Bearer", "value": "x", "device_code": "x"}
+Served = tuple[int, set[str | None]]
 
 
-def ways(url: str, folder: Path) -> Iterator[Callable[[], object]]:
+def ways(url: str) -> Iterator[Callable[[], object]]:
     job = {"ACTIONS_ID_TOKEN_REQUEST_URL": url, "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "ours"}
     variables = {"ARM_USE_OIDC": "true", "ARM_CLIENT_ID": CLIENT, **job}
     deployer = credential(TENANT, variables, authority=url, disable_instance_discovery=True)
@@ -45,20 +46,16 @@ def ways(url: str, folder: Path) -> Iterator[Callable[[], object]]:
     pem = f"{(issued := certificate()).private_key_pem}{issued.certificate_pem}".encode()
     yield lambda: sign_in.sign_in(url, TENANT, CLIENT, pem, ARM_SCOPE)
     login = Login(kind=LoginKind.DEVICE_CODE, tenant_id=TENANT, authority_host=f"{url}/")
-    yield lambda: tokens.token(login, TokenCache(folder), {}, show=str)
+    yield lambda: tokens.token(login, TokenCache(Path.home() / "cache"), {}, show=str)
     yield lambda: credential(TENANT, {"ARM_USE_MSI": "true"}).get_token(ARM_SCOPE)
-    now = utc_now()
-    federated = FederatedToken(
-        assertion="x", not_before=now, expires=now, authority_host=url, tenant_id=TENANT, client_id=CLIENT
-    )
+    owner = {"authority_host": url, "tenant_id": TENANT, "client_id": CLIENT, "assertion": "x"}
+    federated = FederatedToken(not_before=utc_now(), expires=utc_now(), thumbprint=None, **owner)
     call = ProofRequest(method="GET", url=url, scope=ARM_SCOPE, headers={})
-    yield lambda: call.make(federated.sign_in(ARM_SCOPE).token)
+    yield lambda: call.make(federated.sign_in(ARM_SCOPE).token).ok or pytest.fail("the proof call got no answer")
 
 
 @pytest.fixture
-def served(
-    serve: Serve, certificates: Certificates, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> tuple[int, set[str | None]]:
+def served(serve: Serve, certificates: Certificates, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Served:
     """The port of Entra ID, ARM, IMDS and GitHub in one, and what somebody presents who has a default in ~/.netrc."""
     presented: set[str | None] = set()
 
@@ -76,9 +73,7 @@ def served(
 
 
 @pytest.mark.parametrize("proxied", [True, False])
-def test_a_password_of_netrc_is_presented_to_nobody(
-    proxied: bool, served: tuple[int, set[str | None]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_nobody_gets_a_password_of_netrc(proxied: bool, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     port, presented = served
     proxy = proxy_to(port)
     threading.Thread(target=proxy.serve_forever, daemon=True).start()
@@ -86,17 +81,15 @@ def test_a_password_of_netrc_is_presented_to_nobody(
     monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.server_port if proxied else 9}")
     monkeypatch.setenv("NO_PROXY", "elsewhere" if proxied else "localhost")
     monkeypatch.setenv("AZURE_POD_IDENTITY_AUTHORITY_HOST", url)
-    for way in ways(url, tmp_path / "cache"):
+    for way in ways(url):
         way()
     proxy.shutdown()
     assert presented == {None, "Bearer ours"}
 
 
 @pytest.mark.parametrize("file", ["/nonexistent", __file__])
-def test_a_broken_file_of_authorities_is_reported_in_words(
-    file: str, served: tuple[int, object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_broken_file_of_authorities_is_named(file: str, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", file)
-    for way in islice(ways(f"https://localhost:{served[0]}", tmp_path / "cache"), 4):
+    for way in islice(ways(f"https://localhost:{served[0]}"), 4):
         with pytest.raises((AccessError, AzureError), match=r"SSL_CERT_FILE|/nonexistent|no certificate or crl"):
             way()
