@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import Annotated, Final, TypeAlias
 
 import typer
@@ -14,7 +15,7 @@ from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption,
 from ops.commands.up import up
 from ops.guards.infra_ids import refuse_duplicates
 from ops.recovery import settle
-from ops.recovery.orphans import Orphan
+from ops.recovery.orphans import Orphan, settled
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.moved_clusters import refuse_moves
@@ -59,12 +60,16 @@ def recover(
     for line in settle.withdrawn_since(engine, resources_in(state)):
         screen.console.print(line)
     screen.step("resources that exist but are not in the state")
-    orphans = settle.find_orphans(engine, screen.console.print)
-    for orphan in orphans:
-        screen.console.print(f"  {orphan.name}: {orphan.id}")
-    if orphans and not engine.is_local:
-        _confirm(stack, orphans, agreed=bool(_AGREED & set(context.args)))
-    settle.enter(engine, orphans)
+    orphans: list[Orphan] = []
+    report = cache(screen.console.print)  # each line once, whatever the number of searches
+    # A search finds what depends on an orphan once the state has that.
+    while found := settle.find_orphans(engine, report):
+        for orphan in found:
+            screen.console.print(f"  {orphan.name}: {orphan.id}")
+        if not engine.is_local:
+            _confirm(stack, found, agreed=bool(_AGREED & set(context.args)))
+        engine.replace_state(settled(engine.state(), found))
+        orphans += found
     screen.console.print(f"{len(orphans)} entered into the state" if orphans else "none")
     if then_up:
         up(context, stack=stack, time_limit=time_limit, as_json=as_json)

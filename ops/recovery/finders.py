@@ -102,6 +102,8 @@ class Finders:
             resource_types.APPLICATION: self._application,
             resource_types.SERVICE_PRINCIPAL: self._service_principal,
             resource_types.REGISTERED_CERTIFICATE: self._registration,
+            # Its certificate is registered, and the key gone: no run can prove that one again, or deliver it.
+            resource_types.SIGN_IN_GATE: lambda inputs: str(inputs["registration"]),
             resource_types.CREDENTIAL_SECRET: self._credential_secret,
         }
 
@@ -203,14 +205,9 @@ class Finders:
             matching = [certificate for certificate in certificates if certificate.key_id.lower() == key_id.lower()]
         else:
             matching = [certificate for certificate in certificates if _instant(certificate.begins) == begin]
-        ids = [
-            f"{application.removeprefix('/applications/')}/certificate/{certificate.key_id}" for certificate in matching
-        ]
-        free = [
-            certificate
-            for certificate in ids
-            if (resource_types.REGISTERED_CERTIFICATE, certificate) not in self._taken
-        ]
+        prefix = f"{application.removeprefix('/applications/')}/certificate/"
+        ids = [f"{prefix}{certificate.key_id}" for certificate in matching]
+        free = [id for id in ids if (resource_types.REGISTERED_CERTIFICATE, id) not in self._taken]
         return _only(free, f"certificate of {application} from {begin}")
 
     def _object(self, inputs: Inputs) -> str | None:

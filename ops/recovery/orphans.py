@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
 
+from identity import resource_types
+from identity.credentials import rfc3339
 from ops.stack.state import UNKNOWN, Plan, State, StateResource, name_of, provider_urn, resources_in, with_resources
 
 # A secret in a plan.
 _MASKED: Final = "[secret]"
+# One that the engine encrypts as it imports a state (pulumi/pulumi `sdk/go/common/resource/properties.go`).
+_SECRET: Final = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270"}
 
 
 @dataclass(frozen=True)
 class Orphan:
-    """A resource of a plan, and the provider's id of the existing one."""
+    """A resource of a plan, the provider's id of the existing one, and the components above it that the state lost,
+    the outermost first.
+    """
 
     resource: StateResource
     id: str
+    components: tuple[StateResource, ...] = ()
 
     @property
     def name(self) -> str:
@@ -38,10 +47,23 @@ def candidates(plan: Plan, resources: Sequence[StateResource]) -> Iterator[State
 
     The engine begins to create a resource once all its dependencies are in the state.
     """
-    existing = {resource["urn"] for resource in resources}
-    for step in plan["steps"]:
-        if step["op"] == "create" and step["newState"]["custom"] and _needs(step["newState"]) <= existing:
-            yield {**step["newState"], "inputs": shown(step["newState"].get("inputs", {}))}
+    reached = {resource["urn"] for resource in resources}
+    for resource in _created(plan).values():
+        if _needs(resource) <= reached:
+            if resource["custom"]:
+                yield {**resource, "inputs": shown(resource.get("inputs", {}))}
+            else:
+                reached.add(resource["urn"])
+
+
+def components_above(resource: StateResource, plan: Plan) -> tuple[StateResource, ...]:
+    """The components above a resource that the plan creates, the outermost first."""
+    parent = _created(plan).get(resource.get("parent", ""))
+    return () if parent is None else (*components_above(parent, plan), parent)
+
+
+def _created(plan: Plan) -> dict[str, StateResource]:
+    return {step["urn"]: step["newState"] for step in plan["steps"] if step["op"] == "create"}
 
 
 def ids(resources: Sequence[StateResource]) -> set[tuple[str, str]]:
@@ -65,13 +87,27 @@ def settled(state: State, orphans: Sequence[Orphan]) -> State:
     """The refreshed `state` with the orphans, as the engine would have written them.
 
     The next command reads the outputs (`refreshBeforeUpdate`); until then the inputs replace them. Secrets are missing
-    in the inputs, so that the next `up` writes them again.
+    in the inputs, so that the next `up` writes them again; but azuread would replace a registration without its
+    certificate.
     """
-    entered: list[StateResource] = [
-        {**orphan.resource, "id": orphan.id, "outputs": orphan.resource["inputs"], "refreshBeforeUpdate": True}
-        for orphan in orphans
-    ]
-    return with_resources(state, [*resources_in(state), *entered])
+    known, now = resources_in(state), rfc3339.render(datetime.now(UTC))
+    entered: dict[str, StateResource] = {}
+    for orphan in orphans:
+        entered |= {component["urn"]: component for component in orphan.components}
+        inputs = {**orphan.resource["inputs"], **_certificate(orphan.resource, known)}
+        outputs = {**inputs, "provenAt": now} if orphan.resource["type"] == resource_types.SIGN_IN_GATE else inputs
+        own: StateResource = {**orphan.resource, "inputs": inputs, "outputs": outputs, "refreshBeforeUpdate": True}
+        entered[orphan.resource["urn"]] = {**own, "id": orphan.id}
+    return with_resources(state, [*known, *entered.values()])
+
+
+def _certificate(resource: StateResource, resources: Sequence[StateResource]) -> dict[str, Any]:
+    """The secret input of a registration: the state's certificate with its key id."""
+    key_id = resource["inputs"].get("keyId") if resource["type"] == resource_types.REGISTERED_CERTIFICATE else None
+    for known in resources:
+        if known["type"] == resource_types.CERTIFICATE and known["outputs"]["keyId"] == key_id:
+            return {"value": {**_SECRET, "plaintext": json.dumps(known["outputs"]["certificatePem"])}}
+    return {}
 
 
 def _needs(resource: StateResource) -> set[str]:

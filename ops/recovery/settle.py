@@ -132,12 +132,17 @@ def find_orphans(engine: Engine, report: Callable[[str], None]) -> list[Orphan]:
     # An `up` in between may have created duplicate applications, for which the finder raises CommandError.
     applications = [resource for resource in state if resource["type"] == resource_types.APPLICATION]
     candidates = [*orphans.candidates(plan, state), *applications]
+    [subscription_id] = [value for key, value in plan["config"].items() if key.endswith(":subscriptionId")]
     with (
-        _finders(engine, _configuration(plan)["subscriptionId"], state, candidates) as finders,
+        _finders(engine, subscription_id, state, candidates) as finders,
         ThreadPoolExecutor(_MAX_WORKERS) as pool,
     ):
         found_ids = list(pool.map(lambda resource: finders.find(resource["type"], resource["inputs"]), candidates))
-    all_orphans = [Orphan(resource, id) for resource, id in zip(candidates, found_ids, strict=True) if id is not None]
+    all_orphans = [
+        Orphan(resource, id, orphans.components_above(resource, plan))
+        for resource, id in zip(candidates, found_ids, strict=True)
+        if id is not None
+    ]
     return list(_free(engine, all_orphans, report)) if all_orphans else []
 
 
@@ -159,12 +164,6 @@ def _free(engine: Engine, found_orphans: Sequence[Orphan], report: Callable[[str
                 yield orphan
 
 
-def enter(engine: Engine, found_orphans: Sequence[Orphan]) -> None:
-    """Write the orphans into the refreshed state."""
-    if found_orphans:
-        engine.replace_state(orphans.settled(engine.state(), found_orphans))
-
-
 def _plan(engine: Engine, report: Callable[[str], None]) -> Plan:
     """The plan of the program; without the schedules if one of them refuses to plan a new certificate yet.
 
@@ -180,10 +179,6 @@ def _plan(engine: Engine, report: Callable[[str], None]) -> Plan:
         plan = engine.planned([word for urn in schedules for word in ("--exclude", urn)])  # raises other errors
         report(f"no certificate can be planned, so that none is searched: {refused}")
         return plan
-
-
-def _configuration(plan: Plan) -> dict[str, str]:
-    return {key.partition(":")[2]: value for key, value in plan["config"].items()}
 
 
 @contextmanager
@@ -222,12 +217,13 @@ def message(azure: AzureClient, resources: Sequence[StateResource]) -> list[str]
 
 
 def _of(azure: AzureClient, schedule: StateResource, resources: Sequence[StateResource]) -> Iterator[StateResource]:
-    siblings = [
+    certificates = [
         resource
         for resource in resources
-        if resource.get("parent") == schedule.get("parent") and resource.get("outputs")
+        if resource["type"] == RenewedType.CERTIFICATE
+        and resource.get("parent") == schedule.get("parent")
+        and resource.get("outputs")
     ]
-    certificates = [sibling for sibling in siblings if sibling["type"] == RenewedType.CERTIFICATE]
     if not certificates:
         return
     inputs = schedule["inputs"]

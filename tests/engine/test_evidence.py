@@ -131,6 +131,25 @@ def test_a_state_without_schedule_gate_and_secret_goes_on_with_what_pods_use(rot
     assert stack.preview() == {}
 
 
+def test_one_recover_adopts_what_a_lost_registration_and_principal_had(rotating: Rotating) -> None:
+    stack, before, registered = rotating.stack, rotating.thumbprint, rotating.registered()
+    known = {resource["urn"] for resource in stack.resources()}
+    with pod_signing_in(rotating):
+        for part in ("registration-a", "registration-b", "principal"):
+            for urn in [urn for urn in known if urn.endswith(f"::hc1-cloud-provider-entra-{part}")]:
+                stack.pulumi("state", "delete", urn, "--yes", "--target-dependents")
+
+        stack.idstack("recover", "--no-up")
+        assert '"plaintext"' not in stack.checkpoint.read_text(encoding="utf-8")
+        planned = stack.preview()
+        stack.up()
+
+    assert {*planned.values()} == {"refresh"}
+    assert {resource["urn"] for resource in stack.resources()} == known
+    assert (rotating.thumbprint, rotating.registered()) == (before, registered)
+    assert stack.preview() == {}
+
+
 def test_a_leaked_key_goes_although_the_state_lost_what_delivered_it(rotating: Rotating) -> None:
     stack, leaked = rotating.stack, read(rotating.file)
     for urn in (resource["urn"] for resource in stack.resources()):

@@ -253,6 +253,11 @@ def test_a_registration_is_found_by_the_key_id_that_the_plan_knows(finders: Find
     )
 
 
+def test_a_gate_is_there_once_the_plan_knows_its_registration(finders: FindersOf) -> None:
+    assert finders().find("idstack:index:SignInGate", {"registration": KEY_ID}) == KEY_ID
+    assert finders().find("idstack:index:SignInGate", {}) is None
+
+
 def test_of_two_certificates_of_one_second_the_state_may_have_one(finders: FindersOf, world: ArmWorld) -> None:
     owner = application(world, TAG)
     first, second = (register(world, owner, BEGIN) for _ in range(2))

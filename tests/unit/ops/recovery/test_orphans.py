@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ops.recovery.orphans import Orphan, candidates, ids, settled, unmarked
+from ops.recovery.orphans import Orphan, candidates, components_above, ids, settled, unmarked
 from ops.stack.state import without
 
 _UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
@@ -89,6 +89,38 @@ def test_an_orphan_is_entered_behind_its_needs_and_read_before_use() -> None:
         "outputs": PLANNED["inputs"],
         "refreshBeforeUpdate": True,
     }
+
+
+def test_a_resource_is_entered_with_the_component_that_the_state_lost() -> None:
+    roles: Any = {**resource(f"{PARENT}$idstack:azure:RoleGrants::roles", parent=PARENT), "custom": False}
+    role = resource(f"{PARENT}$type::role", parent=roles["urn"], dependencies=[PARENT], inputs={})
+    planned = plan(roles, role)
+
+    assert list(candidates(planned, STATE)) == [role]
+    orphan = Orphan(role, "/roles/1", components_above(role, planned))
+    entered: Any = settled({"version": 3, "deployment": {"resources": STATE}}, [orphan])
+
+    assert [one["urn"] for one in entered["deployment"]["resources"][len(STATE) :]] == [roles["urn"], role["urn"]]
+
+
+def test_a_registration_is_entered_with_its_certificate_and_a_gate_as_proven() -> None:
+    def of_type(token: str, **more: Any) -> Any:
+        return resource(f"{PARENT}-{token}", **more) | {"type": token}
+
+    certificates = [
+        of_type("idstack:index:Certificate", outputs={"keyId": key_id, "certificatePem": f"PEM\n{key_id}"})
+        for key_id in ("1", "2")
+    ]
+    registration = of_type("azuread:index/applicationCertificate:ApplicationCertificate", inputs={"keyId": "2"})
+    gate = of_type("idstack:index:SignInGate", inputs={"registration": "2"})
+    state: Any = {"version": 3, "deployment": {"resources": [*STATE, *certificates]}}
+
+    entered: Any = settled(state, [Orphan(registration, "1/certificate/2"), Orphan(gate, "2")])
+
+    secret = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "plaintext": '"PEM\\n2"'}
+    [*_, registered, proven] = entered["deployment"]["resources"]
+    assert registered["inputs"] == registered["outputs"] == {"keyId": "2", "value": secret}
+    assert proven["inputs"].keys() ^ proven["outputs"].keys() == {"provenAt"}
 
 
 def test_the_marks_of_what_a_replacement_deleted_first_are_taken_away() -> None:

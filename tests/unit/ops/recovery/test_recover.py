@@ -33,11 +33,12 @@ VAULT = Orphan(
 
 @pytest.fixture
 def orphans(monkeypatch: pytest.MonkeyPatch) -> list[Orphan]:
-    """The orphans that are found, in the place of a search."""
+    """The orphans that the searches find, each in its own."""
     found: list[Orphan] = []
 
     def find(engine: Engine, report: Callable[[str], None]) -> list[Orphan]:
-        return found
+        report("left alone: one of another stack")
+        return [found.pop(0)] if found else []
 
     monkeypatch.setattr(settle, "find_orphans", find)
     monkeypatch.setattr(recover, "up", lambda context, stack, **_: Engine(stack).up(context.args))
@@ -102,6 +103,16 @@ def test_what_is_found_is_named_and_entered(answers: EngineAnswers, orphans: lis
     [entered] = answers.imported["deployment"]["resources"]
     assert (entered["urn"], entered["id"], entered["refreshBeforeUpdate"]) == (URN, "/vaults/kv", True)
     assert answers.asked[-2:] == ["stack import", "up"]
+
+
+def test_a_search_follows_for_what_depends_on_the_found(
+    answers: EngineAnswers, orphans: list[Orphan], idstack: Idstack
+) -> None:
+    orphans += [VAULT, Orphan({**VAULT.resource, "urn": f"{URN}-role"}, "/roles/1")]
+    done = idstack("recover", "--stack", "dev", "--yes")
+    assert "vault-vault: /vaults/kv\n  vault-vault-role: /roles/1\n2 entered into the state" in done.output
+    assert done.output.count("left alone") == 1
+    assert [answers.asked.count(command) for command in ("stack import", "up")] == [2, 1]
 
 
 def test_without_a_word_nothing_is_entered_into_a_stack_on_azure(
