@@ -12,14 +12,14 @@ from tests.architecture.source import CLOUD, ROOT
 
 _CLOUDS_TESTS: Final = CLOUD / "tests"
 BUDGET: Final[Mapping[str, int]] = {
-    "identity": 15_660,
+    "identity": 15_670,
     "components": 5_800,
     "provider plugin policies": 3_400,
     "ops": 21_050,
     "tools": 2_600,
     "cloud": 27_100,
     "cloud/tests": 19_000,
-    "tests": 67_600,
+    "tests": 67_700,
 }
 _MOST_LINES: Final = 500
 """Of a file: it tells one story."""
