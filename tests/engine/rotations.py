@@ -129,7 +129,7 @@ def await_certificate(rotating: Rotating) -> None:
 
 
 def run_consumer(stack: LocalStack) -> None:
-    """Run the pod. What HyperShift's operators do: a SecretProviderClass, and a Deployment that mounts it."""
+    """Run the pod. What HyperShift's operators do: SecretProviderClasses, and a Deployment that mounts one."""
     with config.new_client_from_config(stack.environment.kubeconfig) as api:
         kinds = DynamicClient(api).resources
         for manifest in _manifests(stack):
@@ -149,8 +149,19 @@ def _manifests(stack: LocalStack) -> list[dict[str, Any]]:
         "userAssignedIdentityID": stack.outputs["keyVaultUserClientId"],
         "keyvaultName": stack.outputs["keyVaultName"],
         "tenantId": stack.environment.tenant_id,
-        "objects": f"\narray:\n  - |\n    objectName: {_SECRET}\n    objectEncoding: utf-8\n    objectType: secret\n",
     }
+    named = (
+        "\narray:\n  - |\n    objectName: {credentialsSecretName}\n    objectEncoding: utf-8\n    objectType: secret\n"
+    )
+    classes = [
+        {
+            "apiVersion": "secrets-store.csi.x-k8s.io/v1",
+            "kind": "SecretProviderClass",
+            "metadata": {"name": row["secretProviderClass"]},
+            "spec": {"provider": "azure", "parameters": {**parameters, "objects": named.format_map(row)}},
+        }
+        for row in stack.control_plane.values()
+    ]
     volume = {
         "name": "cert",
         "csi": {
@@ -168,12 +179,7 @@ def _manifests(stack: LocalStack) -> list[dict[str, Any]]:
     pod = {"metadata": {"labels": labels}, "spec": {"containers": [container], "volumes": [volume]}}
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _NAMESPACE}},
-        {
-            "apiVersion": "secrets-store.csi.x-k8s.io/v1",
-            "kind": "SecretProviderClass",
-            "metadata": {"name": "managed-azure-cloud-provider"},
-            "spec": {"provider": "azure", "parameters": parameters},
-        },
+        *classes,
         {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
