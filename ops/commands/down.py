@@ -69,7 +69,7 @@ def _refuse_shared(engine: Engine) -> None:
     ]
     unread = sorted(stacks.unread.keys() - stacks.contents.keys() - {engine.stack})
     if users:
-        raise CommandError(f"nothing was destroyed: {', '.join(users)} shares its vault: destroy it first")
+        raise CommandError(f"nothing was destroyed: its vault serves {', '.join(users)}: destroy those first")
     if unread:
         raise CommandError(f"nothing was destroyed: {', '.join(unread)} may share its vault, and cannot be read")
 

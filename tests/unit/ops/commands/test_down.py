@@ -195,5 +195,5 @@ def test_a_stack_whose_vault_others_share_stays(engine: FakeEngine, idstack: Ids
 
     printed = idstack("down", "--stack", "dev")
 
-    assert printed.error == "idstack: nothing was destroyed: hc1-dev shares its vault: destroy it first\n"
+    assert printed.error == "idstack: nothing was destroyed: its vault serves hc1-dev: destroy those first\n"
     assert DESTROY not in engine.calls
