@@ -27,8 +27,8 @@ def down(
     """Destroy a stack, and the local cloud with its last stack. Other options go to `pulumi destroy`.
 
     Prompts for the name of a stack on Azure that was not named. Refuses while a namespace of the stack has a control
-    plane of HyperShift, or other stacks share its vault. Warns of expired credentials, without
-    which HyperShift cannot delete a hosted cluster.
+    plane of HyperShift, or other stacks share its vault. Warns of expired credentials, without which HyperShift cannot
+    delete a hosted cluster.
     """
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output, deadline=time_limit)
