@@ -139,7 +139,7 @@ class IdentityStack:
             self._options,
         )
         self._attach_command = key_vault_user.attach_command
-        if self._settings.reader_scope == "secrets":
+        if self._settings.key_vault_user_scope == "secrets":
             self._reader = key_vault_user.principal_id
         return CredentialStore(
             vault_id=vault.vault_id,

@@ -97,7 +97,7 @@ def federated_identity_name(hosted_cluster: str, kind: str, identity: str) -> st
 
 
 def secret_reader_name(identity: str) -> str:
-    """Name of the key-vault-user's role on the secret of an identity's component (`readerScope: secrets`)."""
+    """Name of the key-vault-user's role on the secret of an identity's component (`keyVaultUserScope: secrets`)."""
     return f"{identity}-reader"
 
 

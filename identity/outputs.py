@@ -192,8 +192,8 @@ class StackOutputs(TypedDict, Generic[Leaf], total=False):
     stack that creates its key-vault-user has `keyVaultUserAttachCommand`: the shell command that gives the identity to
     the nodes. `commit` is that of the last run that was no mere renewal (`identity/checkout.py`); it is missing if the
     project was not in a git repository. Only a stack that creates its key-vault-user has `keyVaultUserInUse`. Only a
-    stack with `readerScope: secrets` has `keyVaultUserObjectId`: a tool that writes secrets into its vault gives the
-    key-vault-user its role on each. The tags of all that could be mistaken for another stack's have the `ownerId`
+    stack with `keyVaultUserScope: secrets` has `keyVaultUserObjectId`: a tool that writes secrets into its vault gives
+    the key-vault-user its role on each. The tags of all that could be mistaken for another stack's have the `ownerId`
     (`identity/credentials/secret_tags.py`).
     """
 

@@ -50,8 +50,8 @@ class KeyVaultUserArgs:
 
 
 class KeyVaultUser(pulumi.ComponentResource):
-    """Key Vault Secrets User on the vault, and nothing wider, for one managed identity; with `readerScope: secrets` on
-    each secret instead (`control_plane_identity.py`).
+    """Key Vault Secrets User on the vault, and nothing wider, for one managed identity; with
+    `keyVaultUserScope: secrets` on each secret instead (`control_plane_identity.py`).
 
     Outputs: `client_id` (Output[str], in the SecretProviderClasses and `ARO_HCP_KEY_VAULT_USER_CLIENT_ID`),
     `principal_id` (Output[str]), `attach_command` (Output[str], None if the identity exists already): a created
@@ -77,7 +77,7 @@ class KeyVaultUser(pulumi.ComponentResource):
         else:
             self.client_id = pulumi.Output.from_input(args.identity.client_id)
             self.principal_id = pulumi.Output.from_input(args.identity.object_id)
-        if args.settings.reader_scope == "vault":
+        if args.settings.key_vault_user_scope == "vault":
             RoleGrants(
                 f"{name}-roles",
                 RoleGrantsArgs(

@@ -130,7 +130,7 @@ class Identity(GrantedPrincipal):
 
     `generation` and `thumbprint` belong to the certificate that the stack delivered last, or to the outputs if another
     tool stored it; only certificates from the stack have a generation. `reader_roles` are the key-vault-user's on this
-    secret, with `readerScope: secrets`.
+    secret, with `keyVaultUserScope: secrets`.
     """
 
     namespace: str  # of the control plane
@@ -175,8 +175,8 @@ class StackState:
     """A stack that was brought up.
 
     `management_cluster` is its ARM id, None without one. `own_vault` is None with a shared stack's vault.
-    `reader_roles` are the key-vault-user's on the whole vault: none with `readerScope: secrets` or a shared stack's
-    vault. `pending` describes the operations that a killed engine has interrupted.
+    `reader_roles` are the key-vault-user's on the whole vault: none with `keyVaultUserScope: secrets` or a shared
+    stack's vault. `pending` describes the operations that a killed engine has interrupted.
     """
 
     cluster_side: ClusterSide  # of the clusters that sign in with certificates

@@ -108,9 +108,12 @@ def test_the_engine_only_adds_to_the_file_of_a_new_stack(project: Project, stack
     assert project.pulumi(stack, "stack", "export")
 
     made = project.text(stack)
-    project.pulumi(stack, "config", "set", "idstack:readerScope", "secrets")
+    project.pulumi(stack, "config", "set", "idstack:keyVaultUserScope", "secrets")
     project.pulumi(stack, "config", "set", "--path", "idstack:vault.softDeleteRetentionDays", "7")
-    assert added(made, project.text(stack)) == ["+    softDeleteRetentionDays: 7", "+  idstack:readerScope: secrets"]
+    assert added(made, project.text(stack)) == [
+        "+    softDeleteRetentionDays: 7",
+        "+  idstack:keyVaultUserScope: secrets",
+    ]
 
     changed = project.text(stack)
     assert f"Pulumi.{stack}.yaml: left as it is" in project.init(stack)

@@ -41,12 +41,12 @@ def test_a_reader_reads_no_secret_of_another_cluster(small: LocalStack, other_va
     everything = [(vault, _OWN), (vault, _BESIDE), (other_vault, _ELSEWHERE)]
 
     _await(small, everything, [200, 200, 403], "the role on the vault ends at the vault")
-    change = bring_up(small, readerScope="secrets")
+    change = bring_up(small, keyVaultUserScope="secrets")
     _await(small, everything, [200, 403, 403], "the role on a secret ends at the secret")
     assert change.names("delete") == {"key-vault-user-roles", "key-vault-user-roles-vault"}
     assert "hc1-control-plane-operator-reader-secret" in change.names("create")
     small.idstack("up")
-    bring_up(small, readerScope="vault")
+    bring_up(small, keyVaultUserScope="vault")
     _await(small, everything, [200, 200, 403], "and the way back")
 
 

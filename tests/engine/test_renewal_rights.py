@@ -119,7 +119,7 @@ def test_the_role_for_renewals_renews_and_creates_nothing(
     assert pipeline.vault("GET", f"/secrets/{secret}").status_code == 403, "it reads no credential"
 
     before_up = documents(stack, "arm")
-    with stack.configured(readerScope="secrets"):
+    with stack.configured(keyVaultUserScope="secrets"):
         command = ("pulumi", "up", "--yes", "--skip-preview", "--non-interactive")
         refused = stack.run(*command, check=False, variables=pipeline.variables)
 

@@ -120,7 +120,7 @@ def _vault_and_key_vault_user_are_here_or_shared(settings: Settings, root: Repor
     for key, is_set, value in (
         ("vault", settings.vault is not None, {}),
         ("keyVaultUser", "key_vault_user" in settings.model_fields_set, {}),
-        ("readerScope", settings.reader_scope != "vault", settings.reader_scope),
+        ("keyVaultUserScope", settings.key_vault_user_scope != "vault", settings.key_vault_user_scope),
     ):
         if is_set:
             at = root / key

@@ -246,7 +246,7 @@ class Settings(Model):
         KeyVaultUserSettings(),
         description="The key-vault-user: the identity with which the CSI driver reads the vault.",
     )
-    reader_scope: Literal["vault", "secrets"] = Field(
+    key_vault_user_scope: Literal["vault", "secrets"] = Field(
         "vault",
         description="Where the key-vault-user has its role: at the whole `vault`, or at each of the stack's `secrets` "
         "that pods mount (`docs/explanation/isolation.md`).",

@@ -92,7 +92,7 @@ def _find_secret(world: StackWorld, identity: Identity) -> Iterator[Fault]:
 
 
 def _find_secret_reader(world: StackWorld, identity: Identity) -> Iterator[Fault]:
-    """Whether the key-vault-user has its role on the identity's secret, with `readerScope: secrets`."""
+    """Whether the key-vault-user has its role on the identity's secret, with `keyVaultUserScope: secrets`."""
     yield from _unreadable(world, identity.reader_roles, identity.secret)
 
 

@@ -86,7 +86,7 @@ CONFIGURATIONS: Final[dict[str, dict[str, Any]]] = {
         "roles": "builtin",
     },
     "a workload": {"hostedClusters": [hosted_cluster(workloads=[_WORKLOAD])]},
-    "a reader of single secrets": {"readerScope": "secrets"},
+    "a reader of single secrets": {"keyVaultUserScope": "secrets"},
     "a reader of its own": {"keyVaultUser": {"source": "created", "name": "kv-reader"}},
 }
 
@@ -114,7 +114,7 @@ _AZURE: Final[dict[str, dict[str, Any]]] = {
     "a vault with lists": {"vault": {**_LISTS, "purgeProtection": True, "publicNetworkAccess": True}},
     "a denying vault": {"vault": {**_LISTS, "defaultAction": "Deny"}, "tags": None},
     "a reader that exists": {"keyVaultUser": {"source": "existing", **world.ADD_ON}},
-    "a reader of the add-on's": {"keyVaultUser": {"source": "aks-addon"}, "readerScope": "vault"},
+    "a reader of the add-on's": {"keyVaultUser": {"source": "aks-addon"}, "keyVaultUserScope": "vault"},
     "a cluster with groups": _made(
         {"zones": [1], "maxPods": 60, "osSKU": "AzureLinux", "fips": True},
         adminGroupObjectIDs=[world.DEPLOYER],

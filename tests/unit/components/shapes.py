@@ -25,7 +25,7 @@ PRESENT: Final = object()
 # What Azure alone has, how the stack gets into the management cluster, and what the run itself does.
 _ELSEWHERE: Final = frozenset(
     {
-        *("vault", "keyVaultUser", "readerScope", "managementCluster", "sharedStack", "tags"),
+        *("vault", "keyVaultUser", "keyVaultUserScope", "managementCluster", "sharedStack", "tags"),
         "backend",
         *("protect", "credentials", "allowCredentialLoss", "policyWaivers"),
     }

@@ -13,7 +13,7 @@ from tests.unit.components import world
 from tests.unit.components.configurations import AZURE, CONFIGURATIONS
 
 # Keys that Azure's resources alone depend on, with what is below them.
-_OF_AZURE: Final = ("vault", "keyVaultUser", "readerScope", "managementCluster.create", "roles")
+_OF_AZURE: Final = ("vault", "keyVaultUser", "keyVaultUserScope", "managementCluster.create", "roles")
 Choice = tuple[str, Any]
 
 

@@ -108,7 +108,7 @@ def test_one_to_create_is_attached_to_the_nodes_of_the_management_cluster(progra
 
 
 def test_with_single_secrets_it_may_read_each_and_nothing_else(program: Program) -> None:
-    recorder = program(readerScope="secrets")
+    recorder = program(keyVaultUserScope="secrets")
     roles = [resource for resource in recorder.all(ASSIGNMENT) if resource.inputs["principalId"] == ADD_ON["objectId"]]
     written = {resource.inputs["secretName"]: resource for resource in recorder.all("idstack:index:CredentialSecret")}
 

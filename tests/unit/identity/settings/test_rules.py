@@ -29,9 +29,9 @@ def test_a_vault_or_a_shared_stack_is_needed() -> None:
 
 
 def test_vault_and_key_vault_user_belong_to_the_shared_stack() -> None:
-    changes = {"sharedStack": SHARED, "keyVaultUser": {"source": "existing"}, "readerScope": "secrets"}
+    changes = {"sharedStack": SHARED, "keyVaultUser": {"source": "existing"}, "keyVaultUserScope": "secrets"}
 
-    refused = ("vault", "keyVaultUser", "readerScope")
+    refused = ("vault", "keyVaultUser", "keyVaultUserScope")
     assert refusals(configuration(**changes)) == [(key, "vault-of-shared-stack") for key in refused]
 
 

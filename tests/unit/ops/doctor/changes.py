@@ -146,7 +146,7 @@ def reader_role(found: RoleAssignmentRecord | None) -> Change:
 
 
 def read_by_secret(world: StackWorld) -> StackWorld:
-    """With `readerScope: secrets` the key-vault-user's role is on each secret; here on that of `IMPORTED` alone."""
+    """With `keyVaultUserScope: secrets` the key-vault-user's role is on each secret; here on `IMPORTED`'s alone."""
     [role] = worlds.state(world).reader_roles
     return worlds.with_state(worlds.with_identity(world, IMPORTED, reader_roles=(role,)), reader_roles=())
 

@@ -57,7 +57,7 @@ def test_the_local_sample_is_sound_before_there_is_a_local_cloud() -> None:
 @pytest.mark.usefixtures("nothing_starts")
 def test_a_date_is_a_text_and_a_key_without_a_value_is_left_out(tmp_path: Path) -> None:
     sample = (ROOT / "Pulumi.local.yaml").read_text()
-    tagged = sample.replace("    environment: local\n", "    made: 2026-11-26\n  idstack:readerScope:\n")
+    tagged = sample.replace("    environment: local\n", "    made: 2026-11-26\n  idstack:keyVaultUserScope:\n")
     (tmp_path / "Pulumi.local.yaml").write_text(tagged)
 
     require_sound_configuration(Engine("local", tmp_path))

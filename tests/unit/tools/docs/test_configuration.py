@@ -79,7 +79,7 @@ def test_the_default_of_a_key_is_the_models_own() -> None:
         "protect": True,
         "clusterSide": "stack",
         "roles": "hypershift",
-        "readerScope": "vault",
+        "keyVaultUserScope": "vault",
         "blockInstanceMetadata": False,
     }
     assert {key: setting["type"] for key, setting in config.items() if setting["type"] != "string"} == {
