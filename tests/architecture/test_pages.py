@@ -68,6 +68,7 @@ _RUN: Final = {
     "kubectl describe secretproviderclasspodstatus -n clusters-hc1": _KUBECTL,
     "kubectl get events -n clusters-hc1 --field-selector reason=FailedMount": _KUBECTL,
     "kubectl get pods -n clusters-hc1": _KUBECTL,
+    "kubectl exec -it -n clusters-hc1 <pod> -- ls -la /mnt/certs": "cloud/tests/kubernetes/test_pod_output.py",
 }
 
 

@@ -53,6 +53,7 @@ class ServiceServer(uvicorn.Server):
                 ssl_certfile=server_file,
                 ssl_keyfile=server_file,
                 lifespan="off",
+                ws="wsproto",
                 log_config=None,
                 access_log=False,
                 server_header=False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -14,11 +14,10 @@ from urllib.parse import urlsplit
 from localcloud.kubelet.cluster import ClusterCache
 from localcloud.kubelet.selection import field_at
 from localcloud.kubernetes.calls import Object
+from localcloud.kubernetes.pod_output import MOUNT_ROOT_VARIABLE, localiser
 
 _PATH: Final = f"{Path(sys.prefix) / 'bin'}:/usr/local/bin:/usr/bin:/bin"
 _REFERENCE: Final = re.compile(r"\$(\$|\(([-._a-zA-Z][-._a-zA-Z0-9]*)\))")
-
-MOUNT_ROOT_VARIABLE: Final = "PROBE_MOUNT_ROOT"
 
 
 class ConfigError(Exception):
@@ -90,18 +89,6 @@ async def build(
     }
     program, *arguments = [expand(word, declared) for word in words]
     return ContainerCommand([machine.program(program) or local(program), *map(local, arguments)], environment)
-
-
-def localiser(mount_paths: Sequence[str], tree: Path) -> Callable[[str], str]:
-    """A function that puts `tree` before each path in a string that is a mount path or below one.
-
-    A path begins at the start of the string or after one of `= : , ; " '` and blanks, so a URL's path stays as it is.
-    """
-    if not mount_paths:
-        return lambda text: text
-    alternatives = "|".join(re.escape(path.rstrip("/")) for path in sorted(mount_paths, key=len, reverse=True))
-    pattern = re.compile(rf"(?:(?<![^\s=:,;\"'])|(?<=file://))(?:{alternatives})(?=[/\s:,;\"']|$)")
-    return lambda text: pattern.sub(lambda match: f"{tree}{match[0]}", text)
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:

@@ -15,8 +15,9 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocket
 
 from localcloud.azure.tenant.tokens import InvalidTokenError, Tokens
 from localcloud.core import clock
@@ -44,7 +45,7 @@ from localcloud.kubernetes.options import (
     field_selector,
     label_selector,
 )
-from localcloud.kubernetes.pod_output import SUBRESOURCES, PodOutput
+from localcloud.kubernetes.pod_output import EXEC, SUBRESOURCES, PodOutput
 
 # The tables `kubectl get` prints: columns by kind, computed on the server as kube-apiserver does.
 
@@ -185,6 +186,7 @@ def app(store: Store, token: str, state: Path, entra: Tokens | None = None) -> S
                 "/apis/{group}/{version}", _document(lambda path: discovery.resources(path["group"], path["version"]))
             ),
             Route(_ACCESS_REVIEWS, _allow, methods=["POST"]),
+            WebSocketRoute("/api/{version}/{rest:path}", api.execute),
             Route("/api/{version}/{rest:path}", api.answer, methods=methods),
             Route("/apis/{group}/{version}/{rest:path}", api.answer, methods=methods),
         ],
@@ -236,6 +238,19 @@ class _Api:
             case "DELETE", str(name):
                 return await self._delete(target, name, request)
         raise method_not_allowed(request.method)
+
+    async def execute(self, websocket: WebSocket) -> None:
+        """A command in a container."""
+        try:
+            target = _target(websocket.path_params)
+            if target.subresource != EXEC:
+                raise not_emulated("a WebSocket for anything but exec")
+            pod = self._objects.get(target.kind, target.namespace, str(target.name))
+            command = self._output.command(pod, websocket.query_params)
+        except StatusError as error:
+            await websocket.send_denial_response(JSONResponse(error.status(), error.code))
+        else:
+            await command.serve(websocket)
 
     async def _bind(self, target: _Target, request: Request) -> Response:
         """Assign a pod to a node, once."""
@@ -358,7 +373,7 @@ class _Authentication:
         self._entra = entra
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] not in _OPEN_PATHS:
+        if scope["path"] not in _OPEN_PATHS:
             header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
             if not hmac.compare_digest(header, self._expected) and not self._is_of_entra(header):
                 await JSONResponse(unauthorized().status(), status_code=401)(scope, receive, send)

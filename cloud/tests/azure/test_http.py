@@ -107,25 +107,6 @@ def test_the_configured_latency_precedes_the_answer(monkeypatch: pytest.MonkeyPa
     assert waited == [2.0, 3.0]
 
 
-def test_an_injected_error_has_a_retry_after() -> None:
-    faults = Faults(error_rates={"arm POST": 1.0})
-    refused = call("POST", "/echo", faults=faults)
-
-    assert (error(refused), refused.headers["retry-after"]) == ((503, "ServiceUnavailable"), "1")
-    assert refused.headers["x-ms-request-id"]
-    assert call("GET", "/refuse", faults=faults).status_code == 409
-
-
-def test_errors_come_at_their_rate_and_repeat_with_a_seed() -> None:
-    def answers(seed: int) -> list[int]:
-        app = service(Faults(error_rates={"arm": 0.5}, seed=seed))
-        return [call("POST", "/echo", app=app).status_code for _ in range(40)]
-
-    once = answers(1)
-    assert 10 < once.count(503) < 30
-    assert answers(1) == once != answers(2)
-
-
 def test_a_refusal_is_logged_without_its_message(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", "localcloud.azure.shared.http"):
         call("GET", "/refuse")

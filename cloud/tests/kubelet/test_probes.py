@@ -18,10 +18,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from localcloud.kubelet.client import PODS
-from localcloud.kubelet.commands import Machine, expand, localiser
+from localcloud.kubelet.commands import Machine, expand
 from localcloud.kubelet.containers import HttpProbe
 from localcloud.kubelet.http_get import HttpGet, HttpGetter, NoAnswerError
 from localcloud.kubelet.selection import condition, is_ready
+from localcloud.kubernetes.pod_output import localiser
 from localcloud.testing.hosts import Certificates, Serve
 from localcloud.testing.running import ended
 from tests.kubelet_world import ClusterApi, Kubelet, Object, pod

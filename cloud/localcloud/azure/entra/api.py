@@ -373,9 +373,7 @@ class _Entra:
                 raise errors.parameter_missing("client_assertion_type")
             text = form["client_assertion"]
             if is_own_assertion(text):
-                now = clock.now() + timedelta(
-                    seconds=self._cloud.holder.now().date_shift_of("entra", self._cloud.faults)
-                )
+                now = clock.now() + timedelta(seconds=self._cloud.holder.now().date_shift.get("entra", 0.0))
                 # Microsoft's page on certificate credentials has named both the token endpoint and the issuer.
                 accepted = (_token_endpoint(root), f"{root}/v2.0", f"{root}/oauth2/token")
                 verify_assertion(text, client_id=client_id, audiences=accepted, keys=keys, now=now)

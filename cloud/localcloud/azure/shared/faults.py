@@ -60,9 +60,7 @@ class Faults:
         token_lifetime: least and greatest lifetime of a token in seconds; each token's is drawn in between.
         device_code_interval: how often a device code may be polled for.
         latency: added to each answer, keyed by `service`, or `service METHOD` (`arm PUT`), which wins.
-        date_shift: how far the `Date` header of a service's answers is ahead, keyed by `service`; negative is behind.
-        error_rates: share (0 to 1) of requests that are answered 503 with Retry-After, keyed as `latency`.
-        seed: repeats the choice of replicas, the errors and the token lifetimes; None makes each start different.
+        seed: repeats the choice of replicas and the token lifetimes; None makes each start different.
     """
 
     replica_delays: tuple[float, ...] = (0.0, 0.5, 1.5)
@@ -77,17 +75,11 @@ class Faults:
     token_lifetime: tuple[int, int] = (3600, 5400)
     device_code_interval: float = 5.0
     latency: Mapping[str, float] = field(default_factory=dict)
-    error_rates: Mapping[str, float] = field(default_factory=dict)
-    date_shift: Mapping[str, float] = field(default_factory=dict)
     seed: int | None = None
 
     def latency_of(self, service: str, method: str) -> float:
         """Seconds that an answer of `service` to an HTTP `method` is held back."""
         return self.latency.get(f"{service} {method}", self.latency.get(service, 0.0))
-
-    def error_rate_of(self, service: str, method: str) -> float:
-        """The share of requests to `service` by an HTTP `method` that fail."""
-        return self.error_rates.get(f"{service} {method}", self.error_rates.get(service, 0.0))
 
     def random(self) -> random.Random:
         """A random generator for one part of the cloud, repeatable if `seed` is set."""

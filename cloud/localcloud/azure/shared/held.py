@@ -25,7 +25,6 @@ from pydantic import AfterValidator, AwareDatetime, ConfigDict, Field, TypeAdapt
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope
 
-from localcloud.azure.shared.faults import Faults
 from localcloud.core import clock, yaml_text
 from localcloud.core.clouds import problems
 
@@ -265,7 +264,7 @@ class HeldFaults:
         replication: certificates that Entra ID does not accept.
         replica_delays: as `Faults.replica_delays`, which it overrides unless it is empty.
         token_lifetime: as `Faults.token_lifetime`, which it overrides.
-        date_shift: as `Faults.date_shift`, which it overrides by service.
+        date_shift: seconds that the `Date` of a service's answers is ahead; negative is behind.
         expired_tls: services whose server certificate has expired, for connections that begin now.
         read_only_vaults: names of vaults in which nothing can be changed, as during Azure's failover.
         disk: what is wrong with the disk of the local cloud's own store.
@@ -289,10 +288,6 @@ class HeldFaults:
         return not any(
             registered_at > held.since and held.client_id in (None, client_id.lower()) for held in self.replication
         )
-
-    def date_shift_of(self, service: str, faults: Faults) -> float:
-        """Seconds that the `Date` of the service's answers is ahead."""
-        return {**faults.date_shift, **self.date_shift}.get(service, 0.0)
 
     def is_read_only(self, vault: str) -> bool:
         """Whether nothing can be changed in the vault of this name."""

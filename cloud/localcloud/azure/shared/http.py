@@ -216,12 +216,6 @@ class _Envelope:
         self._faults = faults
         self._holder = holder
         self._render = render
-        self._chance = faults.random()
-        self._unavailable = render(
-            ServiceError(
-                503, "ServiceUnavailable", f"The {service} service is unavailable. Try again.", {"Retry-After": "1"}
-            )
-        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -235,7 +229,7 @@ class _Envelope:
         except ValueError as error:
             await self._render(ServiceError(500, "InternalServerError", str(error)))(scope, receive, send)
             return
-        shift = timedelta(seconds=held.date_shift_of(self._service, self._faults))
+        shift = timedelta(seconds=held.date_shift.get(self._service, 0.0))
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -246,9 +240,6 @@ class _Envelope:
 
         how, receive = await self._first(held.deliveries, scope, receive)
         deliver = send if how is None else delivered(how, scope, send)
-        if self._chance.random() < self._faults.error_rate_of(self._service, scope["method"]):
-            await self._unavailable(scope, receive, answer)
-            return
         instead, receive = await self._first(held.answers, scope, receive)
         if instead is not None:
             await self._hold(instead, scope, receive, answer)
