@@ -100,7 +100,7 @@ hypershift: setup ## HyperShift's own operators on the local stack (HYPERSHIFT=<
 # NAME is a plan of tests/storm/plans.py, PLAN a list of operations, as a failure prints it; else SEED draws them, by default
 # another one each day.
 storm: setup ## Kill 220 of 300 operations on one stack (75 minutes; SEED=7, NAME=year, kill-renewals, fault-days ..., PLAN="up ...")
-	@STORM_SEED="$(SEED)" STORM_NAME="$(NAME)" STORM_PLAN="$(PLAN)" $(PYTHON) -m pytest -n 0 -m storm --show-capture=no tests/storm $(ARGS)
+	@STORM_SEED="$(SEED)" STORM_NAME="$(NAME)" STORM_PLAN="$(PLAN)" $(PYTHON) -m pytest -n 0 -m storm -o faulthandler_timeout=14400 --show-capture=no tests/storm $(ARGS)
 
 bench: setup ## Measure what the program costs against peers and limits (ARGS="--json", "tokens swap" or "--clusters 5")
 	@$(PYTHON) -m tools.bench $(ARGS)
