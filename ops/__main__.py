@@ -9,6 +9,8 @@ from typing import Final
 
 # The arguments in a kubeconfig.
 _EXEC: Final = ["token", "--exec"]
+# The exit code with which typer ends at KeyboardInterrupt.
+_INTERRUPTED: Final = 130
 
 
 def main() -> None:
@@ -37,6 +39,10 @@ def main() -> None:
     except AccessError as error:
         print(printable(f"idstack: {error}"), file=sys.stderr)
         sys.exit(1)
+    except SystemExit as ended:
+        if ended.code == _INTERRUPTED:
+            print("idstack: interrupted; run the command again", file=sys.stderr)
+        raise
 
 
 def kept_credential(arguments: Sequence[str], environ: Mapping[str, str]) -> str | None:

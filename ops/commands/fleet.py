@@ -125,7 +125,8 @@ def _require_all_up(screen: Screen, rollout: Rollout) -> None:
     if rollout.interrupted_by:
         raise RunInterruptedError(
             f"interrupted by {rollout.interrupted_by}: the runs in progress have ended and unlocked their stacks. Run "
-            f"the command again, which resumes with {', '.join(unfinished)}"
+            f"the command again, which resumes with {', '.join(unfinished)}",
+            rollout.interrupted_by,
         )
     if failed := [run.stack.name for run in rollout.failed]:
         others = [name for name in unfinished if name not in failed]

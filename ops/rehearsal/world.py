@@ -239,6 +239,5 @@ def throw_away(seed: int) -> Iterator[ThrowAwayCloud]:
 
 
 def _terminated(number: int, _: FrameType | None) -> None:
-    raise RunInterruptedError(
-        f"interrupted by {signal.Signals(number).name}: the rehearsal has removed its local cloud"
-    )
+    name = signal.Signals(number).name
+    raise RunInterruptedError(f"interrupted by {name}: the rehearsal has removed its local cloud", name)

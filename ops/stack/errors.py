@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import ClassVar, Final
+from typing import Final
 
 # The controls of a terminal, but for tab and newline, and those that reverse the direction of text.
 _CONTROLS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -23,7 +24,7 @@ class CommandError(Exception):
     box that breaks long lines.
     """
 
-    exit_code: ClassVar[int] = 1
+    exit_code: int = 1
 
 
 class WrongUsageError(CommandError):
@@ -38,6 +39,12 @@ class NoManagementClusterError(CommandError):
 
 class RunInterruptedError(CommandError):
     """The engine was interrupted, by a signal or at a time limit; the message states how to resume."""
+
+    def __init__(self, message: str, by: str = "") -> None:
+        """`by`: the name of the signal, with which the command ends as a shell reports it."""
+        super().__init__(message)
+        if by in signal.Signals.__members__:
+            self.exit_code = 128 + signal.Signals[by]
 
 
 @contextmanager

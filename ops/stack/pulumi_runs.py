@@ -98,7 +98,8 @@ class PulumiRuns:
         if ended.interrupted_by is not None:
             raise RunInterruptedError(
                 f"interrupted by {ended.interrupted_by}: `pulumi {arguments[0]}` has finished its operations in "
-                "progress and unlocked the stack. Run the command again, which resumes from there"
+                "progress and unlocked the stack. Run the command again, which resumes from there",
+                ended.interrupted_by,
             )
         if ended.code != 0:
             said = f"`pulumi {arguments[0]}` ended with code {ended.code}; the reason is printed above"

@@ -18,9 +18,10 @@ from types import FrameType
 from typing import Any, Final
 
 from ops.stack.errors import WrongUsageError
+from ops.stack.terminal import Terminal
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
-_STANDARD_INPUT: Final = 0
+_STANDARD_OUTPUT: Final = 1
 _POLL_INTERVAL: Final = 1.0  # seconds
 # The engine's advice to delete the lock of another run, which may be active; `ops/stack/lock.py` has the remedy.
 _LOCK_HINT: Final = re.compile(
@@ -69,24 +70,23 @@ def run_streaming(
     signal would make the engine leave both to `recover` (pulumi/pulumi `pkg/backend/cancellation_scope.go`), so it is
     not passed on. `started` is called with the engine's process id.
     """
-    # The engine must be able to read from a terminal, so it stays in the terminal's foreground, where Ctrl-C reaches
-    # it, too. Otherwise a separate group keeps it from signals to this process's group (`timeout`).
-    has_terminal = os.isatty(_STANDARD_INPUT)
     errors = []
-    interruption = _Interruption(reaches_engine=has_terminal)
+    interruption = _Interruption()
     with (
         handling_signals(interruption.handle),
+        Terminal.of_person(output) as terminal,
         subprocess.Popen(
             command,
             cwd=directory,
             env=environment,
-            stdout=output,
+            stdin=terminal.side if terminal else None,
+            stdout=terminal.side if terminal and os.isatty(output) else output,
             stderr=subprocess.PIPE,
             text=True,
             errors="replace",
-            process_group=None if has_terminal else 0,
+            process_group=0,  # out of reach of signals to this process's group (`timeout`)
         ) as process,
-        interruption.of(process, deadline),
+        interruption.of(process, deadline, terminal),
         interruption.at(standstill),
     ):
         started(process.pid)
@@ -99,38 +99,46 @@ def run_streaming(
 
 def run_passing_on(command: Sequence[str], *, directory: Path, environment: Mapping[str, str]) -> int:
     """Run another `idstack` in this terminal, and pass signals on to it as to an engine; returns its exit code."""
-    has_terminal = os.isatty(_STANDARD_INPUT)
-    interruption = _Interruption(reaches_engine=has_terminal)
-    group = None if has_terminal else 0
+    interruption = _Interruption()
     with (
         handling_signals(interruption.handle),
-        subprocess.Popen(command, cwd=directory, env=environment, process_group=group) as process,
-        interruption.of(process, None),
+        Terminal.of_person(_STANDARD_OUTPUT) as terminal,
+        subprocess.Popen(
+            command,
+            cwd=directory,
+            env=environment,
+            stdin=terminal.side if terminal else None,
+            stdout=terminal.side if terminal and os.isatty(_STANDARD_OUTPUT) else None,
+            process_group=0,
+        ) as process,
+        interruption.of(process, None, terminal),
     ):
         return process.wait()
 
 
 class _Interruption:
-    """Interrupts the engine once. `reaches_engine`: a terminal's Ctrl-C does so by itself."""
+    """Interrupts the engine once."""
 
-    def __init__(self, *, reaches_engine: bool) -> None:
+    def __init__(self) -> None:
         self.reason: str | None = None
-        self._reaches_engine = reaches_engine
+        self._terminal: Terminal | None = None
         self._process: subprocess.Popen[Any] | None = None
         self._pending: signal.Signals | None = None
         # Reentrant: a signal handler may interrupt the holder.
         self._lock = threading.RLock()
 
     @contextmanager
-    def of(self, process: subprocess.Popen[Any], deadline: Deadline | None) -> Iterator[None]:
-        """Interrupt this engine: at once if a signal came during its start, or at the deadline."""
+    def of(
+        self, process: subprocess.Popen[Any], deadline: Deadline | None, terminal: Terminal | None
+    ) -> Iterator[None]:
+        """Interrupt this engine in its terminal: at once if a signal came during its start, or at the deadline."""
         timer = None
         if deadline is not None:
             timer = threading.Timer(deadline.left, self._send, (signal.SIGINT, str(deadline)))
             timer.daemon = True
             timer.start()
         with self._lock:
-            self._process = process
+            self._process, self._terminal = process, terminal
             if self._pending is not None:
                 process.send_signal(self._pending)
         try:
@@ -170,10 +178,10 @@ class _Interruption:
             if self.reason is not None:
                 return
             self.reason = reason
-            if number == signal.SIGINT and reason == number.name and self._reaches_engine:
-                return
             if self._process is None:
                 self._pending = number
+            elif number == signal.SIGINT and self._terminal is not None:
+                self._terminal.interrupt(self._process)
             else:
                 self._process.send_signal(number)
 

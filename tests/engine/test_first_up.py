@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import pty
 import signal
 import subprocess
+import termios
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -28,13 +34,16 @@ _ROW: Final = next(row for row in CONTROL_PLANE if row.setting is None and row.e
 _TIMEOUT: Final = {"propagation": {"successes": 1, "settleSeconds": 0, "timeoutSeconds": 3600}}
 # Seconds until a run that does not end counts as one that never does.
 _NEVER: Final = 300
+_KEY: Final = "Ctrl-C"
+_INTERRUPTIONS: Final = {"SIGINT": signal.SIGINT, "SIGTERM": signal.SIGTERM, _KEY: signal.SIGINT}
 
 
 @dataclass(frozen=True)
 class Interrupted:
-    """What an `up` printed that got a signal, the locks that it left, and what the state has of steps under way."""
+    """What an `up` printed that got a signal, how it ended, its locks, and what the state has of steps under way."""
 
     printed: str
+    code: int
     locks: list[str]
     pending: Any
 
@@ -48,7 +57,7 @@ class FirstUp:
     older: str
     stopped: subprocess.CompletedProcess[str]
     listed: list[dict[str, Any]]
-    interrupted: dict[signal.Signals, Interrupted]
+    interrupted: dict[str, Interrupted]
     ended: subprocess.CompletedProcess[str]
 
 
@@ -63,7 +72,7 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FirstUp]:
         listed = _left_over(stack)
         stack.idstack("sweep", "--yes")
         with held(stack, gate_refuses(stack)):
-            interrupted = {number: _interrupt(stack, number) for number in (signal.SIGINT, signal.SIGTERM)}
+            interrupted = {name: _interrupt(stack, name) for name in _INTERRUPTIONS}
         ended = stack.idstack("up", check=False)
         yield FirstUp(stack, taken, older, stopped, listed, interrupted, ended)
 
@@ -81,12 +90,14 @@ def test_a_name_taken_by_an_older_principal_is_freed(scenario: FirstUp) -> None:
     assert identity["outputs"]["tags"][STACK_TAG] == "idstack:local"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_gate_ends_and_unlocks_the_stack(scenario: FirstUp, number: signal.Signals) -> None:
-    found = scenario.interrupted[number]
+@pytest.mark.parametrize(("name", "number"), _INTERRUPTIONS.items())
+def test_an_interrupted_gate_ends_and_unlocks_the_stack(scenario: FirstUp, name: str, number: signal.Signals) -> None:
+    found = scenario.interrupted[name]
 
     assert f"idstack: interrupted by {number.name}: `pulumi up` has finished its operations" in found.printed
-    assert "error: interrupted while it waited; run the command again" in found.printed
+    assert found.code == 128 + number
+    assert "received; terminating" not in found.printed
+    assert "interrupted while it waited; run the command again" in found.printed
     assert found.locks == []
     assert not found.pending
 
@@ -120,22 +131,47 @@ def _left_over(stack: LocalStack) -> list[dict[str, Any]]:
     return list(document["leftovers"])
 
 
-def _interrupt(stack: LocalStack, number: signal.Signals) -> Interrupted:
-    """Send an `up` a signal, alone, once a gate was refused."""
+def _interrupt(stack: LocalStack, name: str) -> Interrupted:
+    """Interrupt an `up` once a gate was refused: by a signal to it alone, or as somebody who presses Ctrl-C twice."""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(ours, (50, 160))  # without a size the engine has no display that reads keys
+    is_pressed = name == _KEY
     with (
+        ThreadPoolExecutor() as reader,
         subprocess.Popen(
             ["tail", "--lines=0", "--follow", stack.state / "daemon.log"], stdout=subprocess.PIPE, text=True
         ) as log,
-        stack.started(
-            *(stack.python, "-m", "ops", "up"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        subprocess.Popen(
+            [stack.python, "-m", "ops", "up"],
+            cwd=stack.root,
+            env=stack.variables,
+            stdin=theirs if is_pressed else subprocess.DEVNULL,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(theirs, termios.TIOCSCTTY, 0),
         ) as running,
     ):
+        os.close(theirs)
+        printed = reader.submit(_read, ours)
         assert log.stdout is not None
         next(line for line in log.stdout if "entra refused POST" in line)
-        running.send_signal(number)
-        printed = running.communicate(timeout=_NEVER)[0]
+        if is_pressed:
+            os.write(ours, b"\x03\x03")
+        else:
+            running.send_signal(_INTERRUPTIONS[name])
+        running.wait(timeout=_NEVER)
         log.terminate()
-    assert running.returncode == 1, printed
+    os.close(ours)
     locks = [path.name for path in (stack.state / "pulumi/backend/.pulumi/locks").rglob("*") if path.is_file()]
     latest = json.loads(stack.checkpoint.read_text(encoding="utf-8"))["checkpoint"]["latest"]
-    return Interrupted(printed, locks, latest.get("pending_operations"))
+    return Interrupted(printed.result(), running.returncode, locks, latest.get("pending_operations"))
+
+
+def _read(terminal: int) -> str:
+    """What is written to a terminal until nobody has its other side."""
+    printed = b""
+    with suppress(OSError):
+        while piece := os.read(terminal, 4096):
+            printed += piece
+    return printed.decode(errors="replace")

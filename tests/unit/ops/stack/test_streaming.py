@@ -104,20 +104,26 @@ def test_at_its_deadline_the_engine_is_interrupted() -> None:
 _COMMAND = """
 import os, subprocess, sys
 from pathlib import Path
-from ops.stack.errors import WrongUsageError
 from ops.stack.streaming import run_streaming
 
-subprocess.Popen.send_signal = lambda *_: print("sent by the command", file=sys.stderr)
-script = "sleep 3600 & trap 'kill $! 2>/dev/null; echo interrupted >&2; exit 7' INT; echo ready; wait"
-ended = run_streaming(["sh", "-c", script], directory=Path(), environment=os.environ, output=1)
+send = subprocess.Popen.send_signal
+subprocess.Popen.send_signal = lambda *told: print("a signal", file=sys.stderr) or send(*told)
+ended = run_streaming(["sh", "-c", sys.argv[1]], directory=Path(), environment=os.environ, output=1)
 print(ended, file=sys.stderr)
 """
 
 
-def test_what_a_terminal_sends_to_both_is_not_sent_twice() -> None:
+@pytest.mark.parametrize(
+    ("engine", "got"),
+    [
+        ("sleep 3600 & trap 'kill $! 2>/dev/null; echo ended >&2; exit 7' INT; echo ready; wait", "a signal\nended\n"),
+        ("stty raw; echo ready; dd bs=1 count=1 2>/dev/null | od -A n -t x1 >&2; exit 7", " 03\n"),
+    ],
+)
+def test_ctrl_c_reaches_an_engine_once_whether_it_reads_keys_or_not(engine: str, got: str) -> None:
     terminal, side = pty.openpty()
     with subprocess.Popen(
-        [sys.executable, "-c", _COMMAND],
+        [sys.executable, "-c", _COMMAND, engine],
         stdin=side,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -128,12 +134,14 @@ def test_what_a_terminal_sends_to_both_is_not_sent_twice() -> None:
     ) as command:
         assert command.stdout is not None
         assert command.stdout.readline() == "ready\n"
+        assert not termios.tcgetattr(side)[3] & termios.ICANON
 
-        os.write(terminal, b"\x03")
+        os.write(terminal, b"\x03\x03")
 
-        assert command.communicate()[1] == (
-            "interrupted\nEnded(code=7, errors='interrupted\\n', interrupted_by='SIGINT')\n"
-        )
+        errors = command.communicate(timeout=60)[1]
+    assert errors.partition("Ended")[0] == got
+    assert errors.endswith("interrupted_by='SIGINT')\n")
+    assert termios.tcgetattr(side)[3] & termios.ICANON, "the terminal is as it was"
     os.close(terminal)
     os.close(side)
 
