@@ -18,7 +18,7 @@ from components.hypershift.hosted_cluster_spec import hosted_cluster_spec
 from identity.settings import HostedClusterSettings, Problem, Settings
 from identity.settings.schema.arm_ids import canonical
 from identity.settings.schema.problems import Place, enumerate_words, path_of, show, value_at
-from identity.yaml_text import load_all_as_go
+from identity.yaml_text import load_all_as_go, with_unique_keys
 
 _KEYS: Final = ("apiVersion", "kind", "metadata", "spec")
 # `hypershift create cluster azure --render` prints an empty one.
@@ -61,8 +61,10 @@ def read_manifests(settings: Settings, vault_name: str) -> Manifests:
 def _read(path: Path) -> dict[str, Any]:
     """The only document of the file. Raises OSError, and ValueError (also UnicodeDecodeError) with the reason."""
     try:
-        loaded = load_all_as_go(path.read_text(encoding="utf-8"))
-        documents = [document for document in loaded if document is not None]
+        text = path.read_text(encoding="utf-8")
+        for node in yaml.compose_all(text, yaml.SafeLoader):
+            with_unique_keys(node)  # `kubectl apply` refuses such a key, too
+        documents = [document for document in load_all_as_go(text) if document is not None]
     except yaml.YAMLError as error:
         raise ValueError(" ".join(str(error).split())) from None
     if len(documents) != 1:

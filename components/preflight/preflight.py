@@ -54,7 +54,9 @@ def check_credential_losses(settings: Settings, shared: CredentialStore | None, 
     allow, and with every cluster that would sign in another way.
     """
     refuse_other_spelling(settings, last)
-    refuse_changed_authentication(settings, last)
+    refuse_changed_authentication(
+        ((cluster.name, cluster.authentication) for cluster in settings.hosted_clusters), last
+    )
     losses = find_losses(settings, vault_of(settings, shared), last)
     refuse_losses(settings, losses)
     for name in unused_allowances(settings, losses):

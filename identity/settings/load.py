@@ -25,6 +25,7 @@ from identity.settings.schema.kms import key_vault_type_of
 from identity.settings.schema.model import Settings
 from identity.settings.schema.problems import (
     CLI,
+    NAMESPACE,
     ConfigurationError,
     Place,
     Problem,
@@ -174,7 +175,7 @@ def load_settings(
         ConfigurationError: with every problem of the configuration.
     """
     root = ReportedPlace(secret_keys)
-    raw = _parse(config, written, root)
+    raw = _parse({**dict.fromkeys((key for key in written or () if ":" in key), ""), **config}, written, root)
     filled = fill_in(raw, local)
     try:
         settings = Settings.model_validate(raw, context=raw["cloud"])
@@ -334,6 +335,8 @@ def _refuse_unknown_key(at: ReportedPlace) -> None:
     head = re.split(r"[.\[]", str(key))[0]
     if not parents and head != key and head in known:
         fix = f"{at.to_remove()}, then `{CLI} config set --path {shlex.quote(str(key))} <value>`: a path needs --path"
+    elif ":" in str(key):
+        fix = f"rename it to {NAMESPACE}:{str(key).partition(':')[2]}"
     elif close:
         fix = f"rename it to {path_of((*parents, close))}"
     else:

@@ -6,6 +6,7 @@ Pulumi passes scalars as text: `true`, `2024` and "true" in quotes arrive alike.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,17 @@ def written(text: str) -> dict[str, Any]:
 
 
 def own_values(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The project's values in a stack's file, without the keys' namespace."""
+    """The project's values in a stack's file, without the keys' namespace, but for a misspelt one.
+
+    Of another namespace nobody knows whose it is: a plugin's, or another program's.
+    """
     config = document.get("config") or {}
     own = {key.removeprefix(f"{NAMESPACE}:"): value for key, value in config.items()}
-    return {key: value for key, value in own.items() if ":" not in key}
+    return {key: value for key, value in own.items() if ":" not in key or _is_misspelt(key.partition(":")[0])}
+
+
+def _is_misspelt(namespace: str) -> bool:
+    return namespace[:1] == NAMESPACE[0] and SequenceMatcher(None, namespace, NAMESPACE).ratio() > 0.8
 
 
 def written_for(stack: str, root: Path) -> dict[str, Any] | None:

@@ -251,8 +251,8 @@ _READABLE: Final = 0o644
 
 
 def has_own_file(file: Path) -> bool:
-    """Whether the file is the user's: it exists, and is not this project's sample."""
-    return file.exists() and file.read_bytes() != stack_text(SAMPLE).encode()
+    """Whether the file is the user's: it exists, has content, and is not this project's sample."""
+    return file.exists() and file.read_bytes().strip() not in (b"", stack_text(SAMPLE).strip().encode())
 
 
 def secrets_provider_in(file: Path) -> str | None:

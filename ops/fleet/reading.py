@@ -29,6 +29,7 @@ from identity.settings.schema.schema_node import (
     without_credentials,
 )
 from identity.similar import similar
+from identity.yaml_text import with_unique_keys
 from ops.stack.errors import CommandError
 
 # The Kubernetes objects of a stack have its name: the pods of its workspace carry it, with `-drift-workspace` and a
@@ -178,18 +179,15 @@ def read(text: str, file: str) -> FleetSettings:
 class _Loader(yaml.SafeLoader):
     """YAML with unique keys that are strings; what looks like a date is a string."""
 
+    def get_single_node(self) -> yaml.Node | None:
+        """Refuse a key that occurs twice."""
+        return with_unique_keys(super().get_single_node())
+
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """Refuse a duplicate key: PyYAML would silently take the last one."""
-        names: set[object] = set()
+        """Refuse a key of another type."""
         for key, _ in node.value:
-            if key.tag == _MERGE:
-                continue
-            name = self.construct_object(key, deep=True)
-            if not isinstance(name, str):
+            if key.tag != _MERGE and not isinstance(name := self.construct_object(key, deep=True), str):
                 raise yaml.constructor.ConstructorError(None, None, f"the key {name!r} is not a string", key.start_mark)
-            if name in names:
-                raise yaml.constructor.ConstructorError(None, None, f"the key {name!r} occurs twice", key.start_mark)
-            names.add(name)
         return super().construct_mapping(node, deep)
 
 

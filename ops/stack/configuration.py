@@ -20,7 +20,7 @@ from identity import yaml_text
 from identity.clouds import LOCAL_CLOUD
 from identity.settings.schema.problems import NAMESPACE, Place
 from identity.settings.stack_file import own_values
-from ops.stack.environment import LocalPaths, local_paths, project_name
+from ops.stack.environment import LocalPaths, is_local, local_paths, project_name
 from ops.stack.errors import CommandError
 from ops.stack.stack_document import BACKEND_VARIABLE, replace_file
 from ops.stack.state import State
@@ -29,11 +29,20 @@ _SALT: Final = "encryptionsalt"
 _SECURE: Final = "secure"
 
 
+def require_content(name: str, document: Mapping[str, Any]) -> None:
+    """Raise CommandError for a stack's file of this name without any configuration."""
+    if not document.get("config"):
+        of = name.removeprefix("Pulumi.").removesuffix(".yaml")
+        source = "copy Pulumi.local.yaml" if is_local(of) else f"`.venv/bin/idstack init {of}` writes it"
+        raise CommandError(f"{name} is empty, or has nothing under `config:`; {source}. Nothing was started")
+
+
 def require_local_cloud(name: str, document: Mapping[str, Any]) -> None:
     """Raise CommandError unless the document in a stack's file of this name has `cloud: local`.
 
     The emulated plugins would refuse another cloud's stack as well, but with a message that does not mention its name.
     """
+    require_content(name, document)
     cloud = own_values(document).get("cloud")
     if cloud != LOCAL_CLOUD:
         raise CommandError(

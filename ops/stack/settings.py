@@ -15,9 +15,11 @@ from identity.aks.stack_rights import rights_of
 from identity.clouds import LOCAL_CLOUD, LocalEnvironment
 from identity.settings import ConfigurationError, Settings, load_settings
 from identity.settings.problems import for_stack
+from identity.settings.rules.authentication import OF_ONE_TYPE, refuse_changed_authentication
 from identity.settings.schema.problems import NAMESPACE
+from identity.settings.schema.schema_node import PLACEHOLDER
 from ops.stack import local_cloud
-from ops.stack.configuration import has_secret, require_local_cloud
+from ops.stack.configuration import has_secret, named_clusters, require_content, require_local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 
@@ -40,8 +42,7 @@ def require_sound_configuration(engine: Engine) -> None:
 
     Only the engine can read encrypted values: the program validates a file with such values.
     """
-    if engine.is_local:
-        require_local_cloud(engine.file.name, engine.document())
+    (require_local_cloud if engine.is_local else require_content)(engine.file.name, engine.document())
     written = engine.written()
     if has_secret(list(written.values())):
         return
@@ -49,7 +50,29 @@ def require_sound_configuration(engine: Engine) -> None:
         with chdir(engine.root):  # as the program, to which paths in the file are relative
             validated(written, local_cloud.for_validation(engine.stack))
     except ConfigurationError as error:
-        raise CommandError(for_stack(str(error), engine.stack)) from None
+        raise CommandError(for_stack(_report(engine, written, error), engine.stack)) from None
+
+
+def _report(engine: Engine, written: Mapping[str, Any], error: ConfigurationError) -> str:
+    """The report, unless something else is to be known first."""
+    blank = {problem.place for problem in error.problems if problem.found.endswith(PLACEHOLDER)}
+    if blank >= {("tenantId",), ("subscriptionId",)}:
+        return (
+            f"{engine.file.name} is an example, whose placeholders nobody has filled in. `.venv/bin/idstack init "
+            f"<name>` asks for the values and writes the file of a new stack; dev takes the place of the example."
+            f"\n\n{error}"
+        )
+    if any(problem.rule in OF_ONE_TYPE for problem in error.problems):
+        clusters = named_clusters(written.get("hostedClusters"))
+        try:
+            refuse_changed_authentication(
+                ((row["name"], row.get("authentication")) for row in clusters), engine.outputs()
+            )
+        except CommandError:
+            pass  # without a login nobody knows
+        except ConfigurationError as known:
+            return str(known)
+    return str(error)
 
 
 def rights_on_cluster(engine: Engine) -> tuple[Permission, ...]:

@@ -30,6 +30,8 @@ def parsed(text: str, name: str) -> dict[str, Any]:
     from identity import yaml_text
 
     reason = "it is not a YAML document of a stack"
+    if text.startswith("\ufeff"):
+        raise CommandError(f"{name} begins with a byte order mark; save it as UTF-8 without one. Nothing was started")
     try:
         document = yaml_text.load(text) or {}
         if isinstance(document, dict) and _has_names(document.get("config") or {}):

@@ -6,7 +6,7 @@ the object only after everything else exists.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from identity.catalogue import CONTROL_PLANE
@@ -17,6 +17,8 @@ from identity.settings.schema.model import Settings
 from identity.settings.schema.problems import ConfigurationError, Place, Problem, ReportedPlace, to_set
 
 _MANAGED, _WORKLOAD = AUTHENTICATION_TYPES
+# Rules whose fixes are no use to a cluster that was made with the other type.
+OF_ONE_TYPE: Final = ("key-of-other-authentication", "topology-missing")
 # The keys that only one of the two types uses, with the attributes of the settings.
 _KEYS_OF: Final[Mapping[str, Mapping[str, str]]] = {
     _MANAGED: {
@@ -56,22 +58,25 @@ def applied_clusters_sign_in_in_one_way(settings: Settings, root: ReportedPlace)
                 )
 
 
-def refuse_changed_authentication(settings: Settings, last: StackOutputs[Any]) -> None:
-    """Raise ConfigurationError for every hosted cluster that signed in the other way in the `last` complete run."""
+def refuse_changed_authentication(ways: Iterable[tuple[str, str | None]], last: StackOutputs[Any]) -> None:
+    """Raise ConfigurationError for every hosted cluster that signed in the other way in the `last` complete run.
+
+    `ways` has the name and the `authentication` of each one in the configuration, None for the default.
+    """
     before = last.get("hostedClusters") or {}
     problems = []
-    for index, cluster in enumerate(settings.hosted_clusters):
-        known = before.get(cluster.name)
+    for index, (name, authentication) in enumerate(ways):
+        known = before.get(name)
         if known is None or "hostedClusterSpec" not in known:
             continue
         was = _MANAGED if is_managed_cluster(known) else _WORKLOAD
-        if was != cluster.authentication:
+        if was != (authentication or _MANAGED):
             place: Place = ("hostedClusters", index, "authentication")
             problems.append(
                 Problem(
                     place=place,
                     rule="authentication-changed",
-                    found=f"{cluster.authentication}, but {cluster.name} was made with {was}",
+                    found=f"{authentication}, but {name} was made with {was}",
                     accepted=f"{was}: HyperShift never changes how a HostedCluster signs in",
                     fix=f"{to_set(place, was)}; a new cluster with another name and infraID can sign in the other "
                     "way (docs/guides/self-managed.md)",

@@ -35,7 +35,7 @@ class Problem:
     @property
     def heading(self) -> str:
         """The place, as a report names it."""
-        return f"{NAMESPACE}:{path_of(self.place)}"
+        return f"{'' if ':' in str(self.place[0]) else f'{NAMESPACE}:'}{path_of(self.place)}"
 
     def __str__(self) -> str:
         return f"{self.heading}\n  found:    {self.found}\n  accepted: {self.accepted}\n  fix:      {self.fix}"

@@ -83,6 +83,7 @@ def test_a_conflict_in_a_file_is_at_the_file(program: Program, tmp_path: Path) -
         ("a: 1\n---\nb: 2\n", "it has 2 YAML documents"),
         ("", "it has 0 YAML documents"),
         ("- a\n", "it is not a mapping"),
+        ("a: 1\na: 2\n", "the key a occurs twice"),
         ("a: [", "while parsing a flow node expected the node content"),
     ],
 )

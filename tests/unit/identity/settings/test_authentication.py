@@ -202,6 +202,6 @@ def test_a_changed_way_is_refused() -> None:
     settings = load(with_clusters(self_managed(), self_managed("hc2")))
 
     with pytest.raises(ConfigurationError) as refused:
-        refuse_changed_authentication(settings, last)
+        refuse_changed_authentication(((row.name, row.authentication) for row in settings.hosted_clusters), last)
 
     assert reviewed(refused.value.problems) == [(f"{CLUSTER}.authentication", "authentication-changed")]

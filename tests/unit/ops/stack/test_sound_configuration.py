@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Final
 
 import pytest
 import yaml
@@ -36,7 +38,9 @@ def test_the_report_comes_before_login_and_plugins(idstack: Idstack, words: tupl
     printed = idstack(*words, "--stack", "dev")
 
     assert (printed.code, printed.output) == (1, "")
-    assert printed.error.startswith("idstack: The stack's configuration has ")
+    assert printed.error.startswith(
+        "idstack: Pulumi.dev.yaml is an example, whose placeholders nobody has filled in. `.venv/bin/idstack init <"
+    )
     assert "fix:      `idstack pulumi --stack dev -- config set tenantId <uuid>`" in printed.error
 
 
@@ -52,6 +56,55 @@ def test_a_typing_error_in_the_stack_comes_first_of_all(idstack: Idstack, comman
 @pytest.mark.usefixtures("nothing_starts")
 def test_the_local_sample_is_sound_before_there_is_a_local_cloud() -> None:
     require_sound_configuration(Engine("local", ROOT))
+
+
+_SAMPLE: Final = (ROOT / "Pulumi.local.yaml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"\ufeff{_SAMPLE}", "Pulumi.local.yaml begins with a byte order mark; save it as UTF-8 without one"),
+        (
+            f"{_SAMPLE}  idstack:cloud: local\n",
+            "Pulumi.local.yaml cannot be read: .*: the key idstack:cloud occurs",
+        ),
+        ("", "Pulumi.local.yaml is empty, or has nothing under `config:`; copy Pulumi.local.yaml"),
+        ("config:\n", "Pulumi.local.yaml is empty"),
+        (f"{_SAMPLE}  idstak:tags: {{}}\n", "idstak:tags\n  found:    a key that nothing reads\n(?s:.*) idstack:tags$"),
+        (f"{_SAMPLE}  aws:region: x\n", None),
+    ],
+)
+@pytest.mark.usefixtures("nothing_starts")
+def test_what_an_editor_makes_of_a_file_is_refused_by_its_name(tmp_path: Path, text: str, said: str | None) -> None:
+    (tmp_path / "Pulumi.local.yaml").write_text(text, encoding="utf-8")
+
+    with pytest.raises(CommandError, match=said) if said else nullcontext():
+        require_sound_configuration(Engine("local", tmp_path))
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+@pytest.mark.usefixtures("nothing_starts")
+def test_what_never_changes_is_said_before_what_the_change_would_need(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_known: bool
+) -> None:
+    changed = _SAMPLE.replace("    - name: hc1\n", "    - name: hc1\n      authentication: workload-identities\n")
+    (tmp_path / "Pulumi.local.yaml").write_text(changed, encoding="utf-8")
+
+    def outputs(_: Engine) -> object:
+        if not is_known:
+            raise CommandError("there is no login")
+        azure = {"azureAuthenticationConfig": {"managedIdentities": {}}}
+        return {"hostedClusters": {"hc1": {"hostedClusterSpec": {"platform": {"azure": azure}}}}}
+
+    monkeypatch.setattr(Engine, "outputs", outputs)
+
+    with pytest.raises(CommandError) as refused:
+        require_sound_configuration(Engine("local", tmp_path))
+
+    never = "found:    workload-identities, but hc1 was made with managed-identities"
+    other = "accepted: nothing with authentication: workload-identities"
+    assert (never in str(refused.value), other in str(refused.value)) == (is_known, not is_known)
 
 
 @pytest.mark.usefixtures("nothing_starts")
