@@ -37,6 +37,7 @@ from identity.credentials.schedule import (
     Terms,
 )
 from identity.credentials.secret_tags import DELIVERED_AT, GENERATION, THUMBPRINT
+from identity.credentials.symptoms import fix_of_read
 from identity.plugin_schema import (
     CertificateSlot,
     DeliveryRecord,
@@ -246,8 +247,8 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
         except AccessError as error:
             secret = VaultSecret.of(inputs).id
             raise PluginError(
-                f"the vault decides which certificate is renewed, and {secret} cannot be read: {error}. "
-                "Let the identity that runs this read it (role Reader), then try again"
+                f"the vault decides which certificate is renewed, and {secret} cannot be read: {error}; "
+                f"{fix_of_read(str(error))}"
             ) from None
 
     def _known(self, old: Mapping[str, Any], new: RenewalScheduleInputs[str], now: datetime) -> Delivery | None:

@@ -39,6 +39,7 @@ from components.preflight.management_cluster_check import (
 from identity import resource_types
 from identity.aks.azure_rbac import AksCluster
 from identity.credentials import renewal_request
+from identity.credentials.symptoms import fix_of_read
 from identity.naming import parse_arm_id
 from identity.outputs import StackOutputs
 from identity.plugin_schema import SecretAddresses
@@ -215,7 +216,5 @@ def _not_found(place: Place, lookup: AzureLookup, error: object) -> Problem:
         rule="resource-missing" if missing else "resource-unreadable",
         found=f"{lookup.description}, which {'does not exist' if missing else f'cannot be read: {reason}'}",
         accepted="one that exists: the stack does not create it",
-        fix="create it, or correct the name"
-        if missing
-        else "let the identity that runs this read it (role Reader), then try again",
+        fix="create it, or correct the name" if missing else fix_of_read(reason),
     )

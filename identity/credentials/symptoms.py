@@ -14,7 +14,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from identity.credentials.symptom import Family, Symptom
+from identity.credentials.symptom import ON_PAPER, Family, Symptom
 
 _SIGN_INS: Final = "the sign-in logs of the service principal in Entra ID"
 _FEDERATION: Final = (
@@ -426,6 +426,13 @@ SYMPTOMS: Final[tuple[Symptom, ...]] = (
         words=("MissingSubscriptionRegistration", "not registered to use namespace"),
     ),
     _run(
+        name="CredentialInvalidLifetimeAsPerAppPolicy",
+        cause="an app management policy of the tenant forbids the certificate, such as its lifetime",
+        evidence="`az rest --url https://graph.microsoft.com/v1.0/policies/defaultAppManagementPolicy`",
+        fix="set `credentials.lifetimeDays` to what it allows, or ask for an exemption of the applications; then {up}",
+        words=("CredentialInvalidLifetimeAsPerAppPolicy", "CredentialTypeNotAllowedAsPerAppPolicy"),
+    ),
+    _run(
         name="LinkedAuthorizationFailed",
         cause="the deployer lacks a role in Azure",
         evidence="the message, which names action and scope; `az role assignment list --all --assignee <object id>`",
@@ -449,6 +456,14 @@ SYMPTOMS: Final[tuple[Symptom, ...]] = (
         words=("VaultAlreadyExists", "StorageAccountAlreadyTaken"),
     ),
 )
+
+
+def fix_of_read(message: str) -> str:
+    """The fix of a read that ARM refuses with this message."""
+    row = find(message, Family.RUN)
+    if row is not None and row.name == "MissingSubscriptionRegistration":
+        return row.fix.format_map(ON_PAPER)
+    return "let the identity that runs this read it (role Reader), then try again"
 
 
 def find(text: str, *families: Family) -> Symptom | None:

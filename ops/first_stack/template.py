@@ -323,8 +323,16 @@ def settings_in(engine: Engine) -> Settings:
         ) from None
 
 
+# What stack and HyperShift make in a subscription.
+_PROVIDERS: Final = ("Compute", "ContainerService", "KeyVault", "ManagedIdentity", "Network", "Storage")
+
+
 def left_to_do(settings: Settings, stack: str) -> Iterator[str]:
     """The lines to print; the commands are complete except an object id."""
+    names = " ".join(f"Microsoft.{name}" for name in _PROVIDERS)
+    yield "The subscription has these resource providers (a Contributor of it registers them, once):"
+    yield f"  for name in {names}; do az provider register --wait --namespace $name; done"
+    yield "No lock (`az lock list`), Azure Policy or app management policy may forbid what the stack makes."
     yield "These resources must exist in Azure:"
     group = ["az", "group", "create", "--name", settings.resource_group, "--location", settings.location]
     yield f"  {shlex.join(group)}"
@@ -342,7 +350,7 @@ def left_to_do(settings: Settings, stack: str) -> Iterator[str]:
     yield "An administrator grants the deployer, who runs `idstack up`:"
     yield from (f"  {note}" for note in needed.notes)
     yield from (f"  {grant.role.name} at {grant.scope}" for grant in needed.grants)
-    yield "as commands, with the object id of a service principal or a group:"
+    yield "as commands; of a group of people with `--principal-type Group`, who need another right in Entra ID:"
     yield f"  .venv/bin/idstack rbac <object id> --azure --principal-type ServicePrincipal --stack {stack}"
     yield "Next:"
     yield f"  .venv/bin/idstack preview --stack {stack}"

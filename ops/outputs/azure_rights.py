@@ -13,6 +13,11 @@ from identity.aks.azure_rbac import assignment
 from identity.azure.deployer_rights import CONDITION_VERSION, AzureGrant, deployer_grants, reader_grants, renewal_role
 from identity.settings import Settings
 
+# Who has registered an application owns it; the others of a group do not.
+_OF_PEOPLE: Final = (
+    "in Entra ID: the directory role Cloud Application Administrator; for one person alone Application Developer, "
+    "where users may not register applications"
+)
 _VERSION: Final = ("--condition-version", CONDITION_VERSION)
 
 
@@ -71,12 +76,12 @@ def rights(settings: Settings, purpose: Purpose, *, to_people: bool = False) -> 
             return AzureRights(purpose, tuple(reader_grants(settings)), None, ())
         case Purpose.RENEWALS:
             owner = "in Entra ID: Application.ReadWrite.OwnedBy, as an owner of the stack's applications"
-            return AzureRights(purpose, (), renewal_role(settings), (owner,))
+            return AzureRights(purpose, (), renewal_role(settings), (_OF_PEOPLE if to_people else owner,))
 
 
 def _deployer_notes(settings: Settings, *, to_people: bool) -> Iterator[str]:
     if to_people:
-        yield "in Entra ID: the directory role Application Developer, where users may not register applications"
+        yield _OF_PEOPLE
     else:
         yield "in Entra ID: the application permission Application.ReadWrite.OwnedBy of Microsoft Graph"
     if settings.shared_stack is not None:

@@ -16,7 +16,7 @@ from cryptography import x509
 
 from localcloud.azure.entra.api import app as entra_app
 from localcloud.azure.graph.permissions import WRITE_OWNED
-from localcloud.azure.shared.held import Disk, HeldAnswer, HeldDelivery, HeldLag, HeldReplication
+from localcloud.azure.shared.held import Disk, HeldAnswer, HeldDelivery, HeldLag, HeldReplication, Lock
 from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.core import clock
 from localcloud.core.tls import ensure_certificate, expired_file
@@ -204,6 +204,32 @@ def test_a_read_only_vault_is_read_and_changed_by_nobody(secrets: SecretClient, 
     assert world.call("GET", f"{VAULT}/secrets/known").status_code == 200
     world.hold(read_only_vaults=("another",))
     assert secrets.set_secret("known", "after").value == "after"
+
+
+def test_an_unregistered_provider_has_no_types_and_says_so(world: ArmWorld) -> None:
+    world.hold(unregistered_providers=("microsoft.keyvault",))
+    provider = f"{SUBSCRIPTION}/providers/Microsoft.KeyVault"
+
+    refused = [world.call("PUT", VAULT, vault_body()), world.call("GET", VAULT)]
+
+    assert [answer.json()["error"]["code"] for answer in refused] == ["MissingSubscriptionRegistration"] * 2
+    assert world.call("GET", provider).json()["registrationState"] == "NotRegistered"
+    world.hold()
+    assert world.call("GET", provider).json()["registrationState"] == "Registered"
+
+
+@pytest.mark.parametrize(("lock", "is_changed"), [(Lock.CAN_NOT_DELETE, True), (Lock.READ_ONLY, False)])
+@pytest.mark.parametrize("locked", [SUBSCRIPTION, GROUP.upper(), VAULT])
+def test_a_lock_holds_at_its_scope_and_below(world: ArmWorld, locked: str, lock: Lock, is_changed: bool) -> None:
+    world.create_vault()
+    world.hold(locks={locked: lock, f"{GROUP}-other": Lock.READ_ONLY})
+
+    assert world.call("GET", VAULT).status_code == 200
+    assert (world.call("PUT", VAULT, vault_body()).status_code == 200) == is_changed
+    refused = world.call("DELETE", VAULT)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "ScopeLocked")
+    world.hold()
+    assert world.call("DELETE", VAULT).status_code == 200
 
 
 @pytest.mark.parametrize("disk", [Disk.FULL, Disk.READ_ONLY])

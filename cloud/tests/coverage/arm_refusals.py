@@ -9,6 +9,7 @@ from typing import Any, Final
 import httpx
 
 from localcloud.core.cluster import ClusterKind, Endpoint
+from localcloud.azure.shared.held import Lock
 from localcloud.testing.arm import (
     CLUSTER,
     GROUP,
@@ -49,6 +50,12 @@ def _not_met(cloud: CoverageCloud) -> httpx.Response:
 def _written_during_failover(cloud: CoverageCloud) -> httpx.Response:
     cloud.hold(read_only_vaults=("kv-idstack-local",))
     return cloud.call("PUT", f"{VAULT}/secrets/one", {"properties": {"value": "v"}})
+
+
+def _held(cloud: CoverageCloud, method: str, **members: Any) -> httpx.Response:
+    """A request for the vault while this is held."""
+    cloud.hold(**members)
+    return cloud.call(method, VAULT)
 
 
 def _granted_twice(cloud: CoverageCloud) -> httpx.Response:
@@ -215,6 +222,8 @@ REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     "condition that is not met": _not_met,
     "condition that is none": lambda cloud: cloud.assign(condition="Exists @Request[x:y]"),
     "no role on a linked resource": _subnet,
+    "unregistered provider": lambda cloud: _held(cloud, "GET", unregistered_providers=("Microsoft.KeyVault",)),
+    "locked scope": lambda cloud: _held(cloud, "DELETE", locks={GROUP: Lock.CAN_NOT_DELETE}),
     "absent group": lambda cloud: cloud.call("GET", f"{SUBSCRIPTION}/resourceGroups/nowhere"),
     "absent resource": lambda cloud: cloud.call("GET", IDENTITY),
     "absent parent": lambda cloud: cloud.call("GET", f"{VAULT}-2/secrets/one"),

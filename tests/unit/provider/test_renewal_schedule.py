@@ -79,6 +79,12 @@ def test_a_caller_that_may_not_see_the_secret_gets_the_reason_and_the_fix(vault:
         checked(FIRST_ISSUE)
 
 
+def test_a_subscription_without_the_vaults_provider_gets_the_command_that_registers_it(vault: ArmWorld) -> None:
+    vault.hold(unregistered_providers=("Microsoft.KeyVault",))
+    with pytest.raises(PluginError, match=r"(?s)cannot be read: .*; `az provider register --wait --namespace <name>`"):
+        checked(FIRST_ISSUE)
+
+
 def test_what_never_reached_the_vault_is_issued_again_in_its_slot(vault: ArmWorld, set_clock: SetClock) -> None:
     deliver(vault)
     set_clock(START + timedelta(days=46))

@@ -156,6 +156,9 @@ def app(cloud: LocalAzure) -> Starlette:
             cloud.authorization.require(
                 caller.object_id, _action(resource_type, path, request.method), path.authorization_scope, attributes
             )
+        held = cloud.holder.now()
+        errors.refuse_unregistered(path, held.unregistered_providers)
+        errors.refuse_locked(path, _OPERATIONS.get(request.method, "write"), held.locks)
         body = await _understood(request, resource_type, path)
         _find_place(store, path, resource_type, request.method)
         _refuse_read_only(cloud, path, request.method)

@@ -7,9 +7,11 @@ cloudquery issue 6626 (api-version); azure-rest-api-specs issue 8075. `NotEmulat
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from localcloud.azure.arm.path import ArmPath
+from localcloud.azure.shared.held import Lock
 from localcloud.azure.shared.http import ServiceError
 from localcloud.core.store import Document
 
@@ -83,6 +85,30 @@ def parent_not_found(path: ArmPath, type_name: str, operation: str) -> ServiceEr
         f"Failed to perform '{operation}' on resource(s) of type '{type_name.partition('/')[2]}', because the parent "
         f"resource '{path.parent_id}' could not be found.",
     )
+
+
+def refuse_unregistered(path: ArmPath, namespaces: Collection[str]) -> None:
+    """409 for a type of a provider that the subscription does not have (`error-register-resource-provider`)."""
+    namespace = path.type.partition("/")[0]
+    if namespace.lower() in namespaces:
+        raise ServiceError(
+            409,
+            "MissingSubscriptionRegistration",
+            f"The subscription is not registered to use namespace '{namespace}'. See https://aka.ms/rps-not-found for "
+            "how to register subscriptions.",
+        )
+
+
+def refuse_locked(path: ArmPath, operation: str, locks: Mapping[str, Lock]) -> None:
+    """409 for a change at a management lock or below (`lock-resources`); an action counts as a write."""
+    kinds = {"delete": tuple(Lock), "write": (Lock.READ_ONLY,)}.get(operation, ())
+    if found := [at for at, lock in locks.items() if lock in kinds and f"{path.id}/".lower().startswith(f"{at}/")]:
+        raise ServiceError(
+            409,
+            "ScopeLocked",
+            f"The scope '{path.id}' cannot perform {operation} operation because following scope(s) are locked: "
+            f"'{', '.join(found)}'. Please remove the lock and try again.",
+        )
 
 
 def vault_read_only(vault: str) -> ServiceError:

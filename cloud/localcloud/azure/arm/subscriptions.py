@@ -105,7 +105,7 @@ class Locations(ResourceType):
 
 
 class ResourceProviders(ResourceType):
-    """The emulated resource providers, all of them registered."""
+    """The emulated resource providers, registered unless a test holds another state."""
 
     name = "Microsoft.Resources/subscriptions/providers"
     read_with_any_role = True
@@ -149,10 +149,11 @@ def _namespaces(call: Call) -> dict[str, None]:
 
 def _provider(call: Call, namespace: str) -> dict[str, Any]:
     types = [name.partition("/")[2] for name in call.type_names if name.startswith(f"{namespace}/")]
+    is_held = namespace.lower() in call.cloud.holder.now().unregistered_providers
     return {
         "id": f"{subscription_id(call.cloud.subscription_id)}/providers/{namespace}",
         "namespace": namespace,
-        "registrationState": "Registered",
+        "registrationState": "NotRegistered" if is_held else "Registered",
         "registrationPolicy": "RegistrationRequired",
         "resourceTypes": [
             {

@@ -194,6 +194,13 @@ class Disk(StrEnum):
         return {Disk.FULL: errno.ENOSPC, Disk.READ_ONLY: errno.EROFS}[self]
 
 
+class Lock(StrEnum):
+    """The kinds of management locks."""
+
+    CAN_NOT_DELETE = "CanNotDelete"
+    READ_ONLY = "ReadOnly"
+
+
 @dataclass(frozen=True)
 class HeldAnswer(Match):
     """An answer that replaces the service's own.
@@ -267,6 +274,8 @@ class HeldFaults:
         date_shift: seconds that the `Date` of a service's answers is ahead; negative is behind.
         expired_tls: services whose server certificate has expired, for connections that begin now.
         read_only_vaults: names of vaults in which nothing can be changed, as during Azure's failover.
+        unregistered_providers: namespaces of ARM that the subscription is not registered to use.
+        locks: management locks by the id of the resource, group or subscription that has one.
         disk: what is wrong with the disk of the local cloud's own store.
     """
 
@@ -281,6 +290,8 @@ class HeldFaults:
     token_lifetime: tuple[Annotated[int, Field(ge=1)], int] | None = None
     expired_tls: tuple[Service, ...] = ()
     read_only_vaults: tuple[Annotated[str, AfterValidator(str.lower)], ...] = ()
+    unregistered_providers: tuple[Annotated[str, AfterValidator(str.lower)], ...] = ()
+    locks: Mapping[Annotated[str, AfterValidator(str.lower)], Lock] = field(default_factory=dict)
     disk: Disk | None = None
 
     def accepts(self, client_id: str, registered_at: datetime) -> bool:

@@ -76,6 +76,18 @@ def test_what_the_deployer_may_not_read_is_not_called_missing(program: Program) 
     assert problems == [("hostedClusters[0].vnetID", "resource-unreadable")]
 
 
+def test_an_unregistered_provider_is_registered_and_nobody_gets_a_role(program: Program) -> None:
+    unregistered = Exception(
+        'Status=409 Code="MissingSubscriptionRegistration" Message="The subscription is not registered to use '
+        "namespace 'Microsoft.Network'.\""
+    )
+
+    recorder = program(invokes=lookups(getVirtualNetwork=unregistered), options={"refused": True})
+
+    assert "fix:      `az provider register --wait --namespace <name>`, then" in str(recorder.failure)
+    assert "role Reader" not in str(recorder.failure)
+
+
 def test_an_object_named_twice_is_looked_up_once_and_reported_twice(program: Program) -> None:
     cluster = hosted_cluster(dnsZoneResourceGroup="hc1-managed")
     asked: list[str] = []

@@ -85,6 +85,8 @@ def test_one_command_writes_the_file_and_makes_the_stack(project: Path, idstack:
     for line in (
         "Pulumi.dev.yaml: written",
         f"stack dev: registered in {BACKEND}",
+        "  for name in Microsoft.Compute Microsoft.ContainerService Microsoft.KeyVault Microsoft.ManagedIdentity "
+        "Microsoft.Network Microsoft.Storage; do az provider register --wait --namespace $name; done",
         "  az group create --name contoso-dev --location westeurope",
         f"  Contributor at /subscriptions/{SUBSCRIPTION}",
         "  .venv/bin/idstack rbac <object id> --azure --principal-type ServicePrincipal --stack dev",

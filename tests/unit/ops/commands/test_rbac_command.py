@@ -85,7 +85,7 @@ def test_a_name_is_no_object_id(idstack: Idstack) -> None:
     ("principal_type", "right"),
     [
         ("ServicePrincipal", "the application permission Application.ReadWrite.OwnedBy"),
-        ("Group", "the directory role Application Developer"),
+        ("Group", "the directory role Cloud Application Administrator; for one person alone Application Developer"),
     ],
 )
 def test_the_deployers_roles_in_azure_are_lines_for_a_shell(
