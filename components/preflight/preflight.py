@@ -24,6 +24,7 @@ from components.preflight.prerequisites import Prerequisites, look_up
 from components.preflight.shared_stack import last_outputs, take_outputs
 from identity.catalogue_rows import Scope
 from identity.credentials import renewal_request
+from identity.credentials.symptoms import az_login
 from identity.outputs import StackOutputs
 from identity.settings import ConfigurationError, Problem, Settings
 from identity.settings.rules.authentication import refuse_changed_authentication
@@ -96,9 +97,8 @@ async def check_tenant(settings: Settings, providers: Providers) -> Deployer:
         )
     except Exception as error:
         reason = provider_error(error).rstrip(".")
-        fix = (
-            f"Sign in with `az login --tenant {settings.tenant_id}` (in CI: set the ARM_* variables of the providers)."
-        )
+        login = az_login(reason, f"az login --tenant {settings.tenant_id}")
+        fix = f"Sign in with {login} (in CI: set the ARM_* variables of the providers)."
         if _OUT_OF_TIME in reason:
             fix = "This machine's clock and Entra ID's are more than five minutes apart: set it right."
         raise pulumi.RunError(f"the deployer cannot sign in to Azure: {reason}. Nothing was changed. {fix}") from None

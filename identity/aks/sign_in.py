@@ -18,7 +18,7 @@ from identity.azure.claims import claims_of
 from identity.azure.errors import LoginRefusedError, SignInRefusedError
 from identity.credentials.rfc3339 import Clock
 from identity.credentials.symptom import Family
-from identity.credentials.symptoms import find
+from identity.credentials.symptoms import az_login, find
 from identity.login_kinds import LoginKind
 
 if TYPE_CHECKING:
@@ -156,4 +156,5 @@ def explained(error: BaseException) -> str:
 
     reason = refusal(error)
     symptom = find(reason.code or "", Family.ENTRA_ID)
-    return str(reason).rstrip(" .") + (f". {symptom.login_fix}" if symptom else "")
+    fix = symptom.login_fix.replace("`az login`", az_login(str(error))) if symptom else ""
+    return str(reason).rstrip(" .") + (f". {fix}" if fix else "")

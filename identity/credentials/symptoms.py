@@ -11,6 +11,7 @@ openshift/hypershift `api/hypershift/v1beta1/hostedcluster_conditions.go`.
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import Final
 
@@ -185,6 +186,25 @@ SYMPTOMS: Final[tuple[Symptom, ...]] = (
         cause="the application lets in only those who are assigned to it",
         evidence="users and groups of the enterprise application in Entra ID",
         fix="assign the identity to the server application, which lets nobody else in",
+    ),
+    _sign_in(
+        name="AADSTS700082",
+        cause="a person's sign-in has ended: 90 days without use, a limit of the tenant, or a new password",
+        evidence="the sign-in logs of the person in Entra ID",
+        fix="sign in again with `az login`",
+        words=("AADSTS700082", "AADSTS70043", "AADSTS50173"),
+    ),
+    _sign_in(
+        name="AADSTS530003",
+        cause="a Conditional Access policy admits the person from a managed device only",
+        evidence="the sign-in logs of the person in Entra ID, which name the policy",
+        fix="run `az login` on such a device, without `--use-device-code`; or use a service principal",
+    ),
+    _sign_in(
+        name="AADSTS65001",
+        cause="nobody has consented to what the application asks for in this tenant",
+        evidence="the permissions of the enterprise application in Entra ID",
+        fix="let an administrator consent: `az ad app permission admin-consent --id {client}`",
     ),
     # A refusal with its reason comes before those with only a status.
     _vault(
@@ -456,6 +476,15 @@ SYMPTOMS: Final[tuple[Symptom, ...]] = (
         words=("VaultAlreadyExists", "StorageAccountAlreadyTaken"),
     ),
 )
+
+
+_AZ_LOGIN: Final = re.compile(r"""az login( --[\w-]+ ("[^"]*"|[^\s"'\\]+))+""")
+
+
+def az_login(message: str, otherwise: str = "az login") -> str:
+    """The command, in backticks, with which the Azure CLI says in this message that a person signs in again."""
+    own = _AZ_LOGIN.search(message.replace('\\"', '"'))
+    return f"`{own[0] if own else otherwise}`"
 
 
 def fix_of_read(message: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from identity.credentials.symptoms import az_login
 from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_stack
 from ops.stack.environment import is_local
 from ops.world.look import AZURE, CLUSTER
@@ -26,7 +27,7 @@ def _find(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
 def _find_sign_in(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     """Whether the deployer can sign in to Azure now."""
     if (refusal := known(world.sign_in)) is not None:
-        fix = f"{world.make('up')} starts the local cloud again" if is_local(world.stack) else "`az login`"
+        fix = f"{world.make('up')} starts the local cloud again" if is_local(world.stack) else az_login(refusal)
         yield Fault(evidence=refusal, fix=fix)
 
 

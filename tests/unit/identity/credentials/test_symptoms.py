@@ -6,9 +6,11 @@ import json
 import re
 
 import pytest
+from azure.core.exceptions import ClientAuthenticationError
 
+from identity.aks.sign_in import explained
 from identity.credentials.symptom import ON_PAPER, Family, Symptom
-from identity.credentials.symptoms import SYMPTOMS, find
+from identity.credentials.symptoms import SYMPTOMS, az_login, find
 from localcloud.testing.azure import keyvault_errors as errors
 
 ROWS = pytest.mark.parametrize("row", SYMPTOMS, ids=lambda row: row.name.replace(" ", "-"))
@@ -30,6 +32,21 @@ def test_every_row_says_all_of_it_with_place_holders_that_have_a_value(row: Symp
     for text in (row.fix, row.login):
         assert not re.search(r"[{}]", text.format_map(ON_PAPER))
     assert not row.login or row.family is Family.ENTRA_ID
+
+
+# What az prints on its standard error, and azure-native quotes of it.
+_AGAIN = 'az login --tenant "t-1" --scope "https://management.core.windows.net//.default"'
+_REFUSED = f"ERROR: AADSTS70043: The refresh token has expired.\nInteractive ... Please run:\naz logout\n{_AGAIN}\n"
+
+
+@pytest.mark.parametrize("message", [_REFUSED, json.dumps(_REFUSED), " ".join(_REFUSED.split())])
+def test_the_azure_clis_own_way_back_in_is_given_whole(message: str) -> None:
+    assert az_login(message) == f"`{_AGAIN}`"
+    assert explained(ClientAuthenticationError(message)).endswith(f". sign in again with `{_AGAIN}`")
+
+
+def test_without_one_it_is_the_plain_command() -> None:
+    assert az_login("Please run 'az login' to set up an account", "az login --tenant t") == "`az login --tenant t`"
 
 
 @ROWS
