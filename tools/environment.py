@@ -13,6 +13,8 @@ _LOCK = ROOT / "requirements.txt"
 _STAMP = VENV / ".setup"
 _PYTHON = VENV / "bin/python"
 _COMMAND = VENV / "bin/idstack"
+_MB = 1 << 20
+_NEEDED = 900 * _MB
 _AZURE_NATIVE = re.compile(r"^from pulumi_azure_native import (.+)$", re.MULTILINE)
 
 
@@ -24,6 +26,11 @@ def ensure() -> str:
     wanted = fingerprint([_LOCK, Path(__file__), str(ROOT)])
     if _STAMP.exists() and _STAMP.read_text() == wanted and _PYTHON.exists():
         return "up to date"
+    if (free := shutil.disk_usage(ROOT).free) < _NEEDED:
+        raise SetupError(
+            f"packages and Pulumi CLI take {_NEEDED // _MB} MB, and the disk of {ROOT} has {free // _MB} MB left.\n"
+            "Free some space there, or move the checkout, and run `make setup` again."
+        )
     _STAMP.unlink(missing_ok=True)
     uv = shutil.which("uv")
     installer = "uv" if uv else "pip, as uv is not on PATH"
@@ -49,7 +56,7 @@ def ensure() -> str:
 def _with_uv(uv: str) -> None:
     if not _PYTHON.exists():
         run([uv, "venv", "--allow-existing", "--python", sys.executable, VENV])
-    run([uv, "pip", "sync", *WHEELS_ALONE, "--python", _PYTHON, _LOCK])
+    run([uv, "pip", "sync", *WHEELS_ALONE, "--python", _PYTHON, _LOCK], progress=lambda _: "installing")
 
 
 def _with_pip() -> None:
@@ -65,7 +72,7 @@ def _with_pip() -> None:
     # Without resolving again, which takes longer than the rest: the lock is complete.
     options = ["--disable-pip-version-check", "--no-compile", "--no-deps", "-r"]
     install = [_PYTHON, "-m", "pip", "install", *WHEELS_ALONE, *options, _LOCK]
-    run(install)
+    run(install, progress=lambda _: "installing")
 
 
 def _compile() -> None:
@@ -76,7 +83,7 @@ def _compile() -> None:
     sources = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "components").rglob("*.py"))
     imported = {name for names in _AZURE_NATIVE.findall(sources) for name in names.split(", ")}
     others = rf"/pulumi_azure_native/(?!({'|'.join(sorted(imported))})/)\w+/"
-    run([_PYTHON, "-m", "compileall", "-q", "-j", "0", "-x", others, VENV / "lib"])
+    run([_PYTHON, "-m", "compileall", "-q", "-j", "0", "-x", others, VENV / "lib"], progress=lambda _: "compiling")
 
 
 def _link_members() -> None:

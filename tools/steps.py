@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -50,11 +51,24 @@ def run(
 ) -> str:
     """Run a command and return what it printed; raises ProcessError if it fails, OSError if it cannot be started.
 
-    `progress` makes a progress line out of the number of lines printed so far. It is rewritten in place on a terminal,
-    and printed every twenty seconds elsewhere.
+    `progress` makes a progress line out of the number of lines printed so far, which is printed every twenty seconds.
+    A terminal has it in place, and at each line.
     """
     lines: list[str] = []
-    begun = reported = time.monotonic()
+    begun, ended = time.monotonic(), threading.Event()
+
+    def tell() -> None:
+        text = f"  {progress(len(lines)) if progress else Path(str(command[0])).name}, {time.monotonic() - begun:.0f} s"
+        if sys.stdout.isatty():
+            print(f"\r\033[Ksetup: {text}", end="", flush=True)
+        else:
+            report(text)
+
+    def tell_in_silence() -> None:
+        while not ended.wait(_REPORT_EVERY_SECONDS):
+            tell()
+
+    teller = threading.Thread(target=tell_in_silence, daemon=True)
     with subprocess.Popen(
         [str(part) for part in command],
         cwd=directory,
@@ -64,16 +78,15 @@ def run(
         stderr=subprocess.STDOUT,
         text=True,
     ) as process:
+        teller.start()
         assert process.stdout is not None
         for line in process.stdout:
             lines.append(line.rstrip())
-            now = time.monotonic()
-            if progress and (sys.stdout.isatty() or now - reported > _REPORT_EVERY_SECONDS):
-                reported = now
-                end = "" if sys.stdout.isatty() else "\n"
-                start = "\r\033[K" if sys.stdout.isatty() else ""
-                print(f"{start}setup:   {progress(len(lines))}, {now - begun:.0f} s", end=end, flush=True)
-    if progress and sys.stdout.isatty():
+            if progress and sys.stdout.isatty():
+                tell()
+    ended.set()
+    teller.join()
+    if sys.stdout.isatty():
         print("\r\033[K", end="", flush=True)
     if process.returncode != 0:
         raise ProcessError("\n".join(deque(lines, _TAIL_LINES)) or f"exit code {process.returncode}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -50,6 +51,16 @@ def test_a_failed_installation_reports_why_and_is_tried_again(machine: Machine) 
         with pytest.raises(SetupError, match=r"(?s)error: no index can be reached.*Ways out: reach a package index"):
             environment.ensure()
     assert machine.ran().count("uv pip") == 2
+
+
+def test_a_full_disk_is_said_before_the_download(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = shutil.disk_usage(machine.root)._replace(free=60 << 20)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage)
+
+    with pytest.raises(SetupError, match=r"take 900 MB, and the disk of .* has 60 MB left"):
+        environment.ensure()
+
+    assert machine.ran() == []
 
 
 def test_after_half_an_installation_the_former_lock_is_installed_again(machine: Machine) -> None:

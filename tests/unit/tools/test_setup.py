@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.tools.conftest import Machine
-from tools import setup
+from tools import setup, steps
 from tools.steps import ProcessError, SetupError, fingerprint, run
 
 
@@ -34,6 +34,24 @@ def test_a_failed_command_reports_the_end_of_its_output() -> None:
 def test_a_failed_command_without_output_reports_its_code() -> None:
     with pytest.raises(ProcessError, match="exit code 7"):
         run([sys.executable, "-c", "raise SystemExit(7)"])
+
+
+def test_a_command_that_prints_nothing_still_gives_a_sign_of_life(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(end := tmp_path / "end")
+    said: list[str] = []
+
+    def report(text: str) -> None:
+        if not said:
+            end.write_text("go on\n")
+        said.append(text)
+
+    monkeypatch.setattr(steps, "_REPORT_EVERY_SECONDS", 0.01)
+    monkeypatch.setattr(steps, "report", report)
+
+    assert run(["cat", end]) == "go on"
+    assert said[0].startswith("  cat, ")
 
 
 def test_a_step_without_a_way_out_ends_set_up_with_code_1(
