@@ -6,6 +6,7 @@ keys, `.p12` and PKCS#12 with modern algorithms, at which kubelogin fails, all s
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -22,6 +23,7 @@ from identity.credentials.certificate import thumbprint
 from identity.credentials.certificate_rules import CLOCK_SKEW
 from identity.credentials.key_material import KeyMaterial
 
+_BASE64 = re.compile(rb"MI[A-Za-z0-9+/\s]+=*")  # of DER
 _ACCEPTED = "a credential document (JSON), PEM with key and certificate, or PKCS#12"
 # Where a stack has the ids that a login has as options.
 _OF_A_DEPLOYER: Final = {"tenant": "idstack:tenantId", "client": "ARM_CLIENT_ID"}
@@ -92,6 +94,8 @@ def _bundle(path: str, data: bytes, password: bytes | None) -> CertificateFile:
     try:
         material = _pem(data, password) if is_pem else _pkcs12(data, password)
     except (ValueError, TypeError, UnsupportedAlgorithm):
+        if _BASE64.fullmatch(data.strip()):
+            raise LoginRefusedError(f"{path} is PKCS#12 in base64, as Key Vault has it: `base64 --decode` it") from None
         secured = "with its password in --certificate-password-file" if password is None else "and its own password"
         raise LoginRefusedError(f"{path} cannot be read; accepted is {_ACCEPTED}, {secured} if it has one") from None
     if material is None:

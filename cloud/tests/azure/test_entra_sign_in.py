@@ -324,8 +324,12 @@ def test_a_new_application_is_unknown_to_a_replica_that_lags(lagging: TokenClien
     assert outcomes(lagging, timedelta()) == {(), (700016,)}
 
 
-def test_a_tenant_is_taken_in_any_letter_case(client: TokenClient) -> None:
-    assert client.credential(tenant_id=LOCAL_TENANT_ID.upper()).get_token(ARM_SCOPE).token
+def test_ids_of_tenant_and_server_application_are_taken_in_any_letter_case(client: TokenClient) -> None:
+    credential = client.credential(tenant_id=LOCAL_TENANT_ID.upper())
+
+    token = credential.get_token(f"{AKS_SERVER_APP_ID.upper()}/.default").token
+
+    assert client.azure.tokens.verify(token, [AKS_SERVER_APP_ID])
 
 
 def test_the_issuer_is_an_audience_as_well_and_a_list_is_none(client: TokenClient) -> None:

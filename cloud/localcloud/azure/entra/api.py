@@ -33,6 +33,7 @@ from localcloud.azure.tenant.directory import Replica, Replicas
 from localcloud.azure.tenant.objects import KeyCredential, ServicePrincipal, User
 from localcloud.azure.tenant.tokens import PUBLIC_CLIENTS, exchange_issuer, first_party_audiences
 from localcloud.core import clock
+from localcloud.core.arm_ids import is_uuid
 from localcloud.core.clouds import CLOUDS, authorities, named
 
 # The forms of token requests, and their allowed members (RFC 6749 3.2 would ignore others).
@@ -433,10 +434,10 @@ class _Entra:
         scopes = [name for name in scope.split() if name not in _OPENID_SCOPES]
         if len(scopes) != 1 or not scopes[0].endswith(_DEFAULT):
             raise errors.scope_invalid(scope)
-        resource = scopes[0].removesuffix(_DEFAULT)
-        return self._known(resource)
+        return self._known(scopes[0].removesuffix(_DEFAULT))
 
     def _known(self, resource: str) -> str:
+        resource = resource.lower() if is_uuid(resource) else resource
         if resource not in _FIRST_PARTY and not self._cloud.directory.offers(resource):
             raise errors.resource_not_found(resource, self._tenant)
         return resource

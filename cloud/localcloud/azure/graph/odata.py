@@ -34,7 +34,10 @@ _FILTERABLE = frozenset(
     {"id", "appId", "displayName", "uniqueName", "servicePrincipalType", "signInAudience", "accountEnabled"}
     | {"appOwnerOrganizationId", "name"}
 )
-_COLLECTIONS = frozenset({"tags", "identifierUris", "servicePrincipalNames", "alternativeNames"})
+_COLLECTIONS = frozenset(
+    {"tags", "identifierUris", "servicePrincipalNames", "alternativeNames"}
+    | {"web/redirectUris", "spa/redirectUris", "publicClient/redirectUris"}
+)
 _SORTABLE = frozenset({"displayName", "createdDateTime", "appId", "id"})
 _MOST_EXPANDED = 20  # Graph v1.0, "Use query parameters", $expand
 _LARGEST_PAGE = 999
@@ -252,12 +255,18 @@ def _condition(expression: Expression, text: str, is_advanced: bool) -> Callable
         case Called("endswith", (Path(member), str(part))) if member in _FILTERABLE and is_advanced:
             return lambda item: str(item.get(member) or "").casefold().endswith(part.casefold())
         case AnyOf(member, variable, Compared(own, "eq", str(value))) if member in _COLLECTIONS and own == variable:
-            return lambda item: value in item.get(member, ())
+            return lambda item: value in _values(item, member)
         case AnyOf(member, variable, Called("startswith", (Path(own), str(part)))) if (
             member in _COLLECTIONS and own == variable
         ):
-            return lambda item: any(value.startswith(part) for value in item.get(member, ()))
+            return lambda item: any(value.startswith(part) for value in _values(item, member))
     raise _unsupported(text)
+
+
+def _values(item: dict[str, Any], member: str) -> list[str]:
+    """A collection of an item, `a` or `a/b`."""
+    holder, _, name = member.rpartition("/")
+    return list(((item.get(holder) or {}) if holder else item).get(name) or ())
 
 
 def _is(actual: object, asked: Value) -> bool:

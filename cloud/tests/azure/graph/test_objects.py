@@ -115,7 +115,8 @@ def test_a_unique_name_is_unique_and_can_be_upserted(graph: httpx.Client) -> Non
 
 
 def test_filters_support_ids_tags_quotes_and_conjunctions(graph: httpx.Client) -> None:
-    one = created(graph, "it's one", tags=["hc1"])
+    uri = "https://hc1.example.com/back"
+    one = created(graph, "it's one", tags=["hc1"], web={"redirectUris": [uri]})
     created(graph, "two", tags=["hc2"])
 
     for expression in (
@@ -123,6 +124,8 @@ def test_filters_support_ids_tags_quotes_and_conjunctions(graph: httpx.Client) -
         "displayName eq 'it''s one'",
         "startswith(displayName,'it''s')",
         "tags/any(t:t eq 'hc1')",
+        f"web/redirectUris/any(p:p eq '{uri}')",
+        "web/redirectUris/any(p:startswith(p, 'https://hc1.'))",
         "tags/any(t:t eq 'hc1') and displayName eq 'It''s One'",
     ):
         found = graph.get("/applications", params={"$filter": expression})

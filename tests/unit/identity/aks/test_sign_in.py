@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -188,6 +189,8 @@ def test_an_old_pkcs12_file_is_taken() -> None:
     assert own is not None
     found = certificate_file.parse("old.p12", data, None, own.not_valid_before_utc + timedelta(hours=1))
     assert found.certificate == own
+    with pytest.raises(LoginRefusedError, match="is PKCS#12 in base64, as Key Vault has it"):
+        certificate_file.parse("old.p12", base64.encodebytes(data), None, own.not_valid_before_utc)
 
 
 @pytest.mark.parametrize(
