@@ -311,7 +311,8 @@ def _run(context: typer.Context, command: Sequence[str], secret: str | None) -> 
     with client_environment.client_environment(environment, client) as variables:
         code = client_environment.run(command, variables)
     if code == client_environment.NOT_FOUND:
-        typer.echo(f"{command[0]}: not found", err=True)
+        where = "; learn.microsoft.com/cli/azure/install-azure-cli says how to get it" if command[0] == "az" else ""
+        typer.echo(f"{command[0]}: not found{where}", err=True)
     return code
 
 

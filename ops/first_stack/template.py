@@ -10,13 +10,13 @@ there are no blank lines, and top-level booleans are quoted.
 from __future__ import annotations
 
 import json
-import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from shlex import quote
 from string import Template
 from typing import Annotated, Any, Final, get_args
 
@@ -330,22 +330,18 @@ _PROVIDERS: Final = ("Compute", "ContainerService", "KeyVault", "ManagedIdentity
 def left_to_do(settings: Settings, stack: str) -> Iterator[str]:
     """The lines to print; the commands are complete except an object id."""
     names = " ".join(f"Microsoft.{name}" for name in _PROVIDERS)
-    yield "The subscription has these resource providers (a Contributor of it registers them, once):"
+    yield "The subscription needs these resource providers, which a Contributor of it registers once:"
     yield f"  for name in {names}; do az provider register --wait --namespace $name; done"
     yield "No lock (`az lock list`), Azure Policy or app management policy may forbid what the stack makes."
     yield "These resources must exist in Azure:"
-    group = ["az", "group", "create", "--name", settings.resource_group, "--location", settings.location]
-    yield f"  {shlex.join(group)}"
+    yield f"  az group create --name {quote(settings.resource_group)} --location {settings.location}"
     cluster = settings.management_cluster
     if cluster is not None and cluster.create is None:
-        add_on = ["az", "aks", "enable-addons", "--addons", "azure-keyvault-secrets-provider"]
-        yield f"  {shlex.join([*add_on, '--resource-group', cluster.resource_group, '--name', cluster.name])}"
+        aks = f"--resource-group {quote(cluster.resource_group)} --name {quote(cluster.name)}"
+        yield f"  az aks enable-addons --addons azure-keyvault-secrets-provider --enable-secret-rotation {aks}"
     zones = (described.dns.public_zone_id for described in settings.hosted_clusters if described.dns is not None)
-    for zone in dict.fromkeys(zones):
-        if zone is not None:
-            id = parse_arm_id(zone)
-            create = ["az", "network", "dns", "zone", "create", "--resource-group", id.resource_group]
-            yield f"  {shlex.join([*create, '--name', id.name])}"
+    for zone in map(parse_arm_id, filter(None, dict.fromkeys(zones))):
+        yield f"  az network dns zone create --resource-group {quote(zone.resource_group)} --name {quote(zone.name)}"
     needed = rights(settings, Purpose.DEPLOYER)
     yield "An administrator grants the deployer, who runs `idstack up`:"
     yield from (f"  {note}" for note in needed.notes)
