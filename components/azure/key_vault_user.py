@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import pulumi
-from pulumi_azure_native import managedidentity
 
+from components.azure.managed_identity import AssignedIdentity
 from components.azure.management_cluster import AddOnIdentity
-from components.azure.providers import identity_tags
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from components.azure.vault import Vault
 from identity import resource_types
@@ -62,18 +61,17 @@ class KeyVaultUser(pulumi.ComponentResource):
         super().__init__(resource_types.KEY_VAULT_USER, name, None, opts)
         self.attach_command: pulumi.Output[str] | None = None
         if isinstance(args.identity, NewIdentity):
-            created = managedidentity.UserAssignedIdentity(
+            created = AssignedIdentity(
                 f"{name}-identity",
+                self,
+                args.settings,
+                args.stack_owner,
                 resource_name_=args.identity.name,
-                resource_group_name=args.settings.resource_group,
                 location=args.settings.location,
-                tags=identity_tags(args.settings, args.stack_owner),
-                opts=pulumi.ResourceOptions(parent=self),
             )
             group = args.identity.node_resource_group or "<the nodes' resource group>"
-            self.client_id: pulumi.Output[str] = created.client_id
-            self.principal_id: pulumi.Output[str] = created.principal_id
-            self.attach_command = created.id.apply(lambda known: attach_command(group, known))
+            self.client_id, self.principal_id = created.client_id, created.principal_id
+            self.attach_command = created.resource.id.apply(lambda known: attach_command(group, known))
         else:
             self.client_id = pulumi.Output.from_input(args.identity.client_id)
             self.principal_id = pulumi.Output.from_input(args.identity.object_id)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from functools import cached_property
+from typing import Generic, TypeAlias, TypeVar
 
 import pulumi
 from pulumi_azure_native import managedidentity
@@ -21,6 +22,50 @@ from identity.settings.schema.model import managed_identity_of
 from identity.settings.scopes import scope_ids
 
 Row = TypeVar("Row", DataPlaneIdentity, OptionalManagedIdentity)
+
+_Read: TypeAlias = managedidentity.GetUserAssignedIdentityResult
+
+
+class AssignedIdentity:
+    """A managed identity of the stack, and the ids that Azure gives it.
+
+    An update keeps both ids, but in its preview azure-native knows neither: what depends on them would be shown as
+    changed or replaced. They are read from Azure then, unless the identity is new or replaced, or cannot be read.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        parent: pulumi.Resource,
+        settings: Settings,
+        stack_owner: pulumi.Input[str] | None,
+        **inputs: str,
+    ) -> None:
+        """`inputs` are the identity's `resource_name_` and `location`."""
+        self._parent, self._group = parent, settings.resource_group
+        self.resource = managedidentity.UserAssignedIdentity(
+            name,
+            resource_group_name=settings.resource_group,
+            tags=identity_tags(settings, stack_owner),
+            opts=pulumi.ResourceOptions(parent=parent),
+            **inputs,
+        )
+        self.client_id = self._kept(self.resource.client_id, lambda read: read.client_id)
+        self.principal_id = self._kept(self.resource.principal_id, lambda read: read.principal_id)
+
+    def _kept(self, own: pulumi.Output[str], of: Callable[[_Read], str]) -> pulumi.Output[str]:
+        def known(value: str) -> pulumi.Input[str]:
+            return self._read.apply(of).recover(lambda _: own) if pulumi.contains_unknowns(value) else value
+
+        return own.apply(known, run_with_unknowns=True)
+
+    @cached_property
+    def _read(self) -> pulumi.Output[_Read]:
+        # A new or replaced identity has no id in a preview.
+        name = self.resource.id.apply(lambda arm_id: arm_id.rpartition("/")[2])
+        return managedidentity.get_user_assigned_identity_output(
+            resource_group_name=self._group, resource_name=name, opts=pulumi.InvokeOptions(parent=self._parent)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +94,7 @@ def managed_identity(
     issuer: str | None,
     audience: str,
     trusted: Sequence[pulumi.Resource] = (),
-) -> managedidentity.UserAssignedIdentity:
+) -> AssignedIdentity:
     """Register the identity, its credentials and its roles under `parent`; their logical names begin with `name`.
 
     Service accounts sign in by the federated credentials, whose names are in `credentials` by the subject's word. Entra
@@ -58,15 +103,10 @@ def managed_identity(
     """
     row, settings = args.row, args.settings
     identity_name = parse_arm_id(managed_identity_of(settings, args.cluster, row)).name
-    identity = managedidentity.UserAssignedIdentity(
-        f"{name}-identity",
-        resource_name_=identity_name,
-        resource_group_name=settings.resource_group,
-        location=location,
-        tags=identity_tags(settings, args.stack_owner),
-        opts=pulumi.ResourceOptions(parent=parent),
+    identity = AssignedIdentity(
+        f"{name}-identity", parent, settings, args.stack_owner, resource_name_=identity_name, location=location
     )
-    previous: list[pulumi.Resource] = [identity, *trusted]
+    previous: list[pulumi.Resource] = [identity.resource, *trusted]
     for subject in row.subjects:
         # Azure rejects concurrent writes to the credentials of one identity.
         credential = managedidentity.FederatedIdentityCredential(
@@ -133,8 +173,8 @@ class DataPlaneIdentityComponent(pulumi.ComponentResource):
             audience=FEDERATED_AUDIENCE,
             trusted=args.issuer,
         )
-        self.client_id: pulumi.Output[str] = identity.client_id
-        self.principal_id: pulumi.Output[str] = identity.principal_id
+        self.client_id = identity.client_id
+        self.principal_id = identity.principal_id
         self.register_outputs({"client_id": self.client_id, "principal_id": self.principal_id})
 
 
@@ -186,7 +226,7 @@ class OptionalIdentityComponent(pulumi.ComponentResource):
                     subscription_id=settings.subscription_id,
                     principal_id=args.attacher.principal_id,
                 ),
-                pulumi.ResourceOptions(parent=self, depends_on=[identity]),
+                pulumi.ResourceOptions(parent=self, depends_on=[identity.resource]),
             )
-        self.client_id: pulumi.Output[str] = identity.client_id
+        self.client_id = identity.client_id
         self.register_outputs({"client_id": self.client_id, "resource_id": self.resource_id})

@@ -40,6 +40,17 @@ def test_a_refresh_finds_what_up_has_made(stack: LocalStack) -> None:
     stack.pulumi("refresh", "--yes", "--skip-preview", "--expect-no-changes")
 
 
+def test_a_preview_of_other_tags_replaces_nothing(stack: LocalStack) -> None:
+    """azure-native knows no id of an identity that it updates, and a role of another principal is another role."""
+    with stack.configured(tags={**stack.configuration("tags"), "environment": "other"}):
+        steps = stack.preview()
+
+    tagged = {name for name in steps if name.endswith("-identity")}
+    assert set(steps.values()) == {"update"}
+    assert (len(tagged), "vault-vault" in steps) == (len(DATA_PLANE), True)
+    assert all(name in tagged or name.endswith(("-vault", "-credential-secret")) for name in steps)
+
+
 def test_another_region_is_refused_with_all_that_it_would_replace(stack: LocalStack) -> None:
     moved = {"location": "westus", "hostedClusters": _cluster(stack, location="eastus")}
 
@@ -51,6 +62,7 @@ def test_another_region_is_refused_with_all_that_it_would_replace(stack: LocalSt
     lines = re.findall(r"- \w+: (\S+) in eastus -> in westus", refused)
     assert len(lines) == len(DATA_PLANE)
     assert sorted(stack.resource(name)["inputs"]["resourceName"] for name in replaced) == sorted(lines)
+    assert {steps[name.replace("-identity", "-roles-managed")] for name in replaced} == {"replace"}
     assert "`idstack pulumi --stack local -- config set location eastus`" in refused
 
 
