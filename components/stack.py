@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pulumi
 
 from components.azure.credential_secret import CredentialStore
@@ -16,7 +14,6 @@ from components.hypershift.hosted_cluster import HostedCluster, HostedClusterArg
 from components.plugin.resources import StackOwner
 from components.preflight.preflight import Preflight
 from components.preflight.prerequisites import Prerequisites
-from identity import checkout
 from identity.outputs import HostedClusterOutput, StackOutputs, delivered
 from identity.settings import HostedClusterSettings, Settings
 from identity.settings.rules.credential_loss import addresses, reader_address
@@ -42,6 +39,7 @@ class IdentityStack:
         self._cluster = cluster
         self._options = providers.options()
         self._owner = owner
+        self._commit = preflight.commit
         self._attach_command: pulumi.Output[str] | None = None
         self._reader: pulumi.Output[str] | None = None
         prerequisites = preflight.prerequisites
@@ -90,9 +88,8 @@ class IdentityStack:
             outputs["keyVaultUserObjectId"] = self._reader
         if (in_use := reader_address(self._settings)) is not None:
             outputs["keyVaultUserInUse"] = in_use
-        commit = checkout.commit(Path.cwd(), pulumi.get_stack())
-        if commit is not None:
-            outputs["commit"] = commit
+        if self._commit is not None:
+            outputs["commit"] = self._commit
         return outputs
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import pulumi
@@ -22,6 +23,7 @@ from components.preflight.cluster_reader import cluster_reader
 from components.preflight.configuration import refuse_other_spelling
 from components.preflight.prerequisites import Prerequisites, look_up
 from components.preflight.shared_stack import last_outputs, take_outputs
+from identity import checkout
 from identity.catalogue_rows import Scope
 from identity.credentials import renewal_request
 from identity.credentials.symptoms import az_login
@@ -111,6 +113,20 @@ async def check_tenant(settings: Settings, providers: Providers) -> Deployer:
     return Deployer.of(client_config)
 
 
+def commit_to_record(last: StackOutputs[Any]) -> str | None:
+    """The checkout's commit; None without a repository. Raises RunError rather than drop the recorded one unread."""
+    try:
+        return checkout.commit(Path.cwd(), pulumi.get_stack())
+    except checkout.UnreadableCheckoutError as error:
+        if "commit" not in last:
+            pulumi.log.warn(f"{error}. So the stack does not record its commit")
+            return None
+        raise pulumi.RunError(
+            f"{error}. Nothing was changed: the stack records the commit {last['commit']}, from which it is renewed, "
+            "and this run would drop it."
+        ) from None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Preflight:
     """What a run knows before its first resource; `providers` are the Azure providers of the look-ups.
@@ -119,6 +135,7 @@ class Preflight:
     - `last`: the outputs of the last complete run.
     - `handed_over`: the names of the Kubernetes resources in the state, by hosted cluster whose namespace this run
       leaves to HyperShift.
+    - `commit`: the checkout's, None without one and in a run that only renews.
     - `renews_only`: whether the run only renews certificates and changes nothing else.
     """
 
@@ -128,6 +145,7 @@ class Preflight:
     shared: CredentialStore | None
     last: StackOutputs[Any]
     handed_over: Mapping[str, frozenset[str]]
+    commit: str | None
     renews_only: bool
 
 
@@ -138,6 +156,7 @@ async def preflight(settings: Settings) -> Preflight:
     last = await last_outputs()
     check_tenant_of_last_run(settings, last)
     renews_only = renewal_request.is_renewal_run(os.environ)
+    commit = None if renews_only else commit_to_record(last)
     if not renews_only:
         check_credential_losses(settings, shared, last)
     providers = register_providers(settings)
@@ -158,5 +177,6 @@ async def preflight(settings: Settings) -> Preflight:
         shared=shared,
         last=last,
         handed_over=handed_over,
+        commit=commit,
         renews_only=renews_only,
     )

@@ -67,7 +67,7 @@ def at_commit(root: Path, commit: str, into: Path) -> Tree:
     """
     try:
         full = checkout.git(root, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}").strip()
-    except (OSError, subprocess.SubprocessError):
+    except subprocess.CalledProcessError:
         raise CommandError(
             f"{root} is no git repository with the commit {commit}: `git fetch` it (for GitHub's actions/checkout "
             "`fetch-depth: 0`), or name another one"

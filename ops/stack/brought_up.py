@@ -97,7 +97,7 @@ def _require_part_of_checkout(commit: str, root: Path, stack: str) -> None:
 def _succeeds(root: Path, *arguments: str) -> bool:
     try:
         checkout.git(root, *arguments)
-    except (OSError, subprocess.SubprocessError):
+    except subprocess.CalledProcessError:
         return False
     return True
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pulumi
 import pytest
 
+from identity.checkout import git
 from identity.settings import ConfigurationError
 from identity.settings.problems import for_stack
 from tests.unit.components import world
-from tests.unit.components.program import Program
+from tests.unit.components.program import Program, run_program
 
 
 def test_a_refused_configuration_is_one_message_and_no_resource(program: Program) -> None:
@@ -35,6 +38,24 @@ def test_a_stack_that_failed_exports_nothing(program: Program) -> None:
     recorder = program(tenantId=None, options={"refused": True})
 
     assert recorder.stack_outputs.values == {}
+
+
+@pytest.mark.parametrize(("recorded", "is_refused"), [({"commit": "a" * 40}, True), ({}, False)])
+def test_a_recorded_commit_is_not_dropped_because_git_does_not_read_the_checkout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded: dict[str, str], is_refused: bool
+) -> None:
+    git(tmp_path, "init", "--quiet")
+    (tmp_path / "kubeconfig").write_text(world.KUBECONFIG, encoding="utf-8")
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    last = world.lookups(readStackOutputs={"outputs": recorded, "secretOutputNames": []})
+
+    recorder = run_program(tmp_path, invokes=last, options={"refused": is_refused}, lookups_only=True)
+
+    assert (recorder.failure is not None) is is_refused
+    if is_refused:
+        assert recorder.names() == []
+        assert "git config --global --add safe.directory" in str(recorder.failure)
+        assert f"the stack records the commit {'a' * 40}" in str(recorder.failure)
 
 
 def test_a_secret_configuration_value_is_not_in_the_message(program: Program) -> None:

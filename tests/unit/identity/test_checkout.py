@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from identity.checkout import commit, git
+from identity.checkout import UnreadableCheckoutError, commit, git
 from tests.repositories import Repository
 
 
@@ -72,10 +72,35 @@ def test_a_repository_without_a_commit_has_none(tmp_path: Path) -> None:
     assert commit(tmp_path, "dev") is None
 
 
-def test_without_git_there_is_none(repository: Repository, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_git_a_repository_cannot_be_read_and_no_repository_is_none(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
 
-    assert commit(repository.root, "dev") is None
+    with pytest.raises(UnreadableCheckoutError, match=r"No such file or directory: 'git'"):
+        commit(repository.root, "dev")
+    assert commit(tmp_path, "dev") is None
+
+
+@pytest.mark.parametrize("locale", ["C", "de_DE.UTF-8"])
+def test_a_repository_of_another_user_is_not_read_and_the_way_out_is_named(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, locale: str
+) -> None:
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")  # git's own switch for tests
+    monkeypatch.setenv("LC_ALL", locale)
+
+    with pytest.raises(UnreadableCheckoutError) as refused:
+        commit(repository.root, "dev")
+
+    assert "detected dubious ownership in repository at" in str(refused.value)
+    assert f"`git config --global --add safe.directory {repository.root}`" in str(refused.value)
+
+
+def test_a_broken_repository_is_not_taken_for_none(repository: Repository) -> None:
+    (repository.root / ".git/index").write_bytes(b"broken")
+
+    with pytest.raises(UnreadableCheckoutError, match="index"):
+        commit(repository.root, "dev")
 
 
 def test_a_git_hooks_variables_lead_nowhere_else(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:

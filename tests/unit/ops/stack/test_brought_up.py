@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from identity.checkout import git
+from identity.checkout import UnreadableCheckoutError, git
 from ops.stack.brought_up import run_instead, work_tree
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
@@ -161,6 +161,17 @@ def test_the_checkout_itself_runs_if_it_is_the_commit_or_none_is_recorded(
     known = {"same": repository.head, "dirty": f"{'0' * 40}-dirty", None: None}[recorded]
 
     assert run_instead(Engine("dev", repository.root), known, Console()) is None
+
+
+def test_a_checkout_that_git_does_not_trust_is_not_one_without_the_commit(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = repository.head
+    repository.commit()
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+
+    with pytest.raises(UnreadableCheckoutError, match=r"dubious ownership.*safe\.directory"):
+        run_instead(Engine("dev", repository.root), before, Console())
 
 
 @pytest.mark.parametrize("change", ["commit", "edit"])
