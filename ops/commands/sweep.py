@@ -43,8 +43,8 @@ def sweep(
     without a stack are only listed, as is what HyperShift left of hosted clusters: machines, disks and load balancers.
 
     Resources of any stack in the backend are left out. `--yes` deletes the resources that idstack owns, and looks again
-    before each one; it refuses while a stack cannot be read or is locked. Deleted secrets and applications can be
-    recovered for some time.
+    before each one; it refuses while a stack is locked, or it or its locks cannot be read: those of s3://, gs:// and
+    Pulumi Cloud never. Deleted secrets and applications can be recovered for some time.
     """
     screen, engine = Screen(as_json), Engine(stack)
     settings, stacks = settings_of(engine), Stacks.read(engine)
@@ -89,10 +89,17 @@ def _require_no_run(engine: Engine, azure: AzureClient, stacks: Stacks) -> None:
     changed = sorted(name for name, _ in engine.last_writes().items() ^ stacks.last_writes.items())
     for why, names in (
         ("a run has locked", [name for name, held in locks.items() if held and not isinstance(held, Unread)]),
+        (
+            "a run may have locked",
+            [f"{name} ({held.why})" for name, held in locks.items() if isinstance(held, Unread)],
+        ),
         ("since the states were read, a run has changed", list(dict.fromkeys(changed))),
     ):
         if names:
-            raise CommandError(f"nothing more was deleted: {why} {', '.join(names)}. Run the command again after it")
+            raise CommandError(
+                f"nothing more was deleted: {why} {', '.join(names)}. Run the command again after it; without a run, "
+                "what `idstack sweep` lists can be deleted by hand"
+            )
 
 
 def _vault(engine: Engine, stacks: Stacks) -> str | None:

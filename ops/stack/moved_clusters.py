@@ -29,6 +29,7 @@ def refuse_moves(engine: Engine) -> None:
     """
     backend = _Backend(engine)
     backend.refuse_half_moves()
+    backend.refuse_unread_files()
     stack, files, own = engine.stack, backend.files, backend.files.get(engine.stack, {})
     moves = {
         cluster: other
@@ -73,8 +74,23 @@ class _Backend:
     @cached_property
     def files(self) -> dict[str, Mapping[str, Any]]:
         """The values in each stack's file, empty for a broken one: the engine reports this stack's."""
-        root = self.engine.root
-        return {stack: written_for(stack, root) or {} for stack in stack_names(root)}
+        return {stack: written or {} for stack, written in self._written.items()}
+
+    @cached_property
+    def _written(self) -> dict[str, Mapping[str, Any] | None]:
+        return {stack: written_for(stack, self.engine.root) for stack in stack_names(self.engine.root)}
+
+    def refuse_unread_files(self) -> None:
+        """Raise CommandError if a file that cannot be read may have a cluster that this stack's no longer has."""
+        stack = self.engine.stack
+        unread = [f"Pulumi.{other}.yaml" for other, written in self._written.items() if written is None]
+        if not unread or self._written.get(stack) is None:
+            return
+        if leaving := self.clusters(stack) - _names(self.files[stack]):
+            raise CommandError(
+                f"nothing was changed in {stack}: {', '.join(unread)} cannot be read, and may have "
+                f"{', '.join(sorted(leaving))}, which Pulumi.{stack}.yaml no longer has. Correct it, or take it away"
+            )
 
     def clusters(self, stack: str) -> Set[str]:
         """The hosted clusters in the state of a stack; none if another stack does not exist."""

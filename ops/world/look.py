@@ -28,7 +28,7 @@ from ops.stack import local_cloud, lock
 from ops.stack.configuration import named_clusters
 from ops.stack.engine import Engine
 from ops.stack.environment import project_name
-from ops.stack.errors import CommandError, NoManagementClusterError
+from ops.stack.errors import CommandError, NoManagementClusterError, why_unreadable
 from ops.stack.settings import rights_on_cluster, settings_in_the_file_of
 from ops.stack.stack_document import backend_folder
 from ops.stack.state_file import StateDamagedError
@@ -274,12 +274,16 @@ def read_locks(engine: Engine, azure: Azure) -> tuple[SeenLock, ...] | Unread:
             )
     except (AccessError, CommandError) as error:
         return Unread.because(error)
+    except OSError as error:
+        return Unread(f"the locks cannot be read: {why_unreadable(error)}")
     return tuple(_lock(text, written, engine) for text, written in locks.items())
 
 
 def _files(folder: Path) -> Iterator[tuple[str, datetime]]:
-    """Content and time of each lock file."""
-    for file in sorted(folder.glob("*.json*")):  # the draft of a full disk locks the stack as well
+    """Content and time of each lock file; raises OSError."""
+    # `glob` would find nothing in a folder that it may not read. The draft of a full disk locks the stack as well.
+    files = folder.iterdir() if folder.is_dir() else ()
+    for file in sorted(file for file in files if ".json" in file.name):
         with suppress(FileNotFoundError):  # its engine has ended
             yield file.read_text(encoding="utf-8"), datetime.fromtimestamp(file.stat().st_mtime, UTC)
 

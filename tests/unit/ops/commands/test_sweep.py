@@ -41,8 +41,9 @@ class Azure:
 
 
 @pytest.fixture
-def azure(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> Azure:
+def azure(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Azure:
     """A backend with two stacks, both as they should be, and an Azure with one thing of ours and one of others."""
+    monkeypatch.setenv("PULUMI_BACKEND_URL", tmp_path.as_uri())
     noted = Azure()
 
     def find(
@@ -147,9 +148,8 @@ def test_nothing_is_deleted_while_a_stack_cannot_be_read(
 
 
 def test_nothing_is_deleted_while_a_run_of_another_stack_has_the_lock(
-    azure: Azure, idstack: Idstack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    azure: Azure, idstack: Idstack, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("PULUMI_BACKEND_URL", tmp_path.as_uri())
     lock = tmp_path / ".pulumi/locks/organization/idstack/prod/a.json"
     lock.parent.mkdir(parents=True)
     azure.meanwhile = lambda: lock.write_text("{}")
@@ -158,6 +158,20 @@ def test_nothing_is_deleted_while_a_run_of_another_stack_has_the_lock(
 
     assert (done.code, azure.deleted) == (1, [])
     assert "nothing more was deleted: a run has locked prod" in done.error
+
+
+@pytest.mark.parametrize("backend", ["s3://states", ""])
+def test_nothing_is_deleted_while_locks_cannot_be_read(
+    azure: Azure, idstack: Idstack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str
+) -> None:
+    (tmp_path / ".pulumi/locks/organization/idstack/prod/a.json").mkdir(parents=True)  # no file
+    monkeypatch.setenv("PULUMI_BACKEND_URL", backend or tmp_path.as_uri())
+
+    done = idstack("sweep", "--stack", "dev", "--yes")
+
+    assert (done.code, azure.deleted) == (1, [])
+    assert "nothing more was deleted: a run may have locked " in done.error
+    assert "prod (the locks " in done.error
 
 
 def test_nothing_is_deleted_once_a_run_has_changed_a_state(azure: Azure, idstack: Idstack, engine: FakeEngine) -> None:

@@ -71,6 +71,17 @@ def test_a_cluster_that_another_stack_is_to_have_is_not_taken_down(tmp_path: Pat
     assert "hc2" not in refused
 
 
+def test_a_file_that_cannot_be_read_may_have_the_cluster(tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.hc1-dev.yaml").write_text("config: [")
+    write(tmp_path, "dev", "hc2")
+
+    dev = FakeBackend("dev", tmp_path, {"dev": ["hc1", "hc2"]})
+    assert "Pulumi.hc1-dev.yaml cannot be read, and may have hc1, which Pulumi.dev.yaml no longer has" in dev.refuse()
+
+    write(tmp_path, "dev", "hc1", "hc2")
+    assert dev.refuse() == "", "nothing leaves"
+
+
 @pytest.mark.parametrize("left", [["hc2"], ["hc1", "hc2"]], ids=["taken out", "in both files"])
 def test_a_stack_does_not_make_what_the_shared_one_still_has(tmp_path: Path, left: list[str]) -> None:
     write(tmp_path, "dev", *left)
