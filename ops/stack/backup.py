@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from identity import resource_types
 from identity.credentials import rfc3339
@@ -35,6 +35,15 @@ class Backup(BaseModel):
     configuration: str
     state: dict[str, Any]
 
+    @field_validator("state")
+    @classmethod
+    def _has_resources(cls, state: dict[str, Any]) -> dict[str, Any]:
+        deployment = state.get("deployment")
+        resources = (deployment.get("resources") or []) if isinstance(deployment, dict) else None
+        if not isinstance(resources, list) or not all(map(_is_resource, resources)):
+            raise ValueError("no resources in deployment, each with its urn and type")
+        return state
+
     @property
     def date(self) -> str:
         """Its time of creation (RFC 3339, UTC)."""
@@ -43,6 +52,10 @@ class Backup(BaseModel):
     @property
     def resources(self) -> list[StateResource]:
         return list(self.state["deployment"].get("resources") or ())
+
+
+def _is_resource(part: object) -> bool:
+    return isinstance(part, dict) and isinstance(part.get("urn"), str) and isinstance(part.get("type"), str)
 
 
 def take(engine: Engine) -> Backup:

@@ -48,9 +48,12 @@ class ValueSpec:
 
     def _validated(self, value: Any) -> Any:
         try:
+            str(value).encode()
             return self.check(value)
         except PydanticCustomError:
             raise
+        except UnicodeEncodeError:  # JSON can spell it (\ud800)
+            raise refused("it holds half of a character") from None
         except ValueError as error:
             raise refused(str(error)) from None
 

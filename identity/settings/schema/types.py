@@ -346,15 +346,15 @@ TagName = Annotated[
         rule="tag-name",
         accepted=r"a tag name: 1-512 characters without < > % & \ ? /, not beginning with azure, microsoft or windows",
         blank="<name>",
-        check=matching(r"(?i:(?!azure|microsoft|windows))[^<>%&\\?/\x00-\x1f]{1,512}"),
+        check=matching(r"(?i:(?!azure|microsoft|windows))[^<>%&\\?/\x00-\x1f\x7f-\x9f]{1,512}"),
     ),
 ]
 TagValue = Annotated[
     str,
     ValueSpec(
         rule="tag-value",
-        accepted="a string of at most 256 characters",
+        accepted="a string of at most 256 characters, none of them a control character but for tabs and ends of lines",
         blank="<value>",
-        check=matching(r"(?s).{0,256}"),
+        check=matching(r"[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]{0,256}"),
     ),
 ]

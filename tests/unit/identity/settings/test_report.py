@@ -212,10 +212,9 @@ def test_half_of_a_character_in_a_key_is_one_problem() -> None:
     assert reviewed(refused.value.problems) == [("tags", "tags")]
 
 
-def test_a_report_can_be_printed_whatever_is_in_it() -> None:
-    config = as_pulumi_passes_it(configuration()) | {"vault": json.dumps({"name": "\ud800"})}
-
+@pytest.mark.parametrize("broken", [{"vault": '{"name": "\\ud800"}'}, {"tags": '{"team": "\\ud800"}'}])
+def test_a_report_can_be_printed_whatever_is_in_it(broken: dict[str, str]) -> None:
     with pytest.raises(ConfigurationError) as refused:
-        load_settings(config, secret_keys=(), local=None)
+        load_settings(as_pulumi_passes_it(configuration()) | broken, secret_keys=(), local=None)
 
-    assert str(refused.value).encode("utf-8")
+    assert "half of a character" in str(refused.value).encode().decode()

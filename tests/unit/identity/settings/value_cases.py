@@ -95,7 +95,7 @@ STACK_CASES: Final[Mapping[str, ValueCase]] = {
     "tag": ValueCase(
         paths=("tags__team",),
         rule="tag-value",
-        bad=(1, "x" * 257),
+        bad=(1, "x" * 257, "\x1b]0;title\x07", "\x00", "\x9b31m"),
         good=("", "x" * 256, "zwei\nZeilen"),
     ),
     "side": ValueCase(

@@ -21,6 +21,16 @@ from tests.unit.ops.conftest import FakeEngine, Idstack
 ROOT = {"urn": "urn:pulumi:dev::idstack::pulumi:pulumi:Stack::idstack-dev", "type": "pulumi:pulumi:Stack"}
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
+DEPLOYMENT = f'"deployment":{{"resources":[{json.dumps(ROOT, separators=(",", ":"))}]}}'
+MALFORMED = (
+    '"deployment":[]',
+    '"deployment":null',
+    '"deployment":{"resources":"all"}',
+    '"deployment":{"resources":[1]}',
+    '"deployment":{"resources":[{"urn":1,"type":"x"}]}',
+    '"other":1',
+)
+
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
@@ -80,6 +90,7 @@ def test_a_state_with_operations_that_were_cut_short_is_not_kept(engine: FakeEng
         (b"{}", "stack: Field required"),
         (made().model_dump_json().replace('"format":1', '"format":2').encode(), "format: Input should be 1"),
         (made().model_dump_json().replace('"stack":"dev"', '"stack":"dev","key":"s3cret"').encode(), "key: Extra"),
+        *((made().model_dump_json().replace(DEPLOYMENT, part).encode(), "state: ") for part in MALFORMED),
     ],
 )
 def test_another_file_is_refused_by_its_place_and_not_shown(tmp_path: Path, content: bytes, place: str) -> None:
