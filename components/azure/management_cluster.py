@@ -17,7 +17,7 @@ from identity.roles import AKS_RBAC_CLUSTER_ADMIN_ROLE
 from identity.secrets_store import ADD_ON
 from identity.settings import CreationSettings, ManagementClusterSettings, Settings
 
-_POOL: Final = "system"
+NODE_POOL: Final = "system"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +106,7 @@ class ManagementCluster(pulumi.ComponentResource):
             ),
             agent_pool_profiles=[
                 containerservice.ManagedClusterAgentPoolProfileArgs(
-                    name=_POOL,
+                    name=NODE_POOL,
                     mode=containerservice.AgentPoolMode.SYSTEM,
                     os_type=containerservice.OSType.LINUX,
                     type=containerservice.AgentPoolType.VIRTUAL_MACHINE_SCALE_SETS,

@@ -8,7 +8,13 @@ from typing import Any, TypeAlias
 
 from components.azure.credential_secret import CredentialStore
 from identity.naming import parse_arm_id, secret_id
-from identity.settings import HostedClusterSettings, IdentitySettings, ManagementClusterSettings, Settings
+from identity.settings import (
+    HostedClusterSettings,
+    IdentitySettings,
+    ManagementClusterSettings,
+    Settings,
+    VaultSettings,
+)
 from identity.settings.schema.problems import Place
 
 
@@ -30,7 +36,7 @@ def required_lookups(
 ) -> Iterator[tuple[Place, AzureLookup]]:
     """Everything that must exist, with the place in the configuration that names it.
 
-    If the stack makes the management cluster, its resource group must exist. The cluster itself may be missing.
+    If the stack makes the management cluster, its resource group must exist.
     """
     yield ("resourceGroup",), resource_group(settings.resource_group)
     if shared is not None:
@@ -39,7 +45,8 @@ def required_lookups(
         cluster = settings.management_cluster
         if cluster.create is not None:
             yield ("managementCluster", "resourceGroup"), resource_group(cluster.resource_group)
-        yield ("managementCluster", "name"), management_cluster(cluster)
+        else:
+            yield ("managementCluster", "name"), management_cluster(cluster)
     for index, hosted in enumerate(settings.hosted_clusters):
         place: Place = ("hostedClusters", index)
         yield from _infrastructure(hosted, place)
@@ -99,12 +106,6 @@ def earlier_documents(settings: Settings, vault: str) -> Iterator[AzureLookup]:
             yield stored_secret(vault, identity)
 
 
-def created_cluster(settings: Settings) -> AzureLookup | None:
-    """The look-up of the management cluster, if the stack makes it."""
-    cluster = settings.management_cluster
-    return None if cluster is None or cluster.create is None else management_cluster(cluster)
-
-
 def resource_group(name: str) -> AzureLookup:
     """A resource group."""
     return AzureLookup("resources:getResourceGroup", (("resourceGroupName", name),), f'the resource group "{name}"')
@@ -115,6 +116,11 @@ def management_cluster(cluster: ManagementClusterSettings) -> AzureLookup:
     return _in_group(
         "containerservice:getManagedCluster", cluster.resource_group, "AKS cluster", resourceName=cluster.name
     )
+
+
+def own_vault(settings: Settings, vault: VaultSettings) -> AzureLookup:
+    """The vault that the stack makes."""
+    return _in_group("keyvault:getVault", settings.resource_group, "key vault", vaultName=vault.name)
 
 
 def virtual_network(arm_id: str) -> AzureLookup:

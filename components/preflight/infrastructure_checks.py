@@ -38,7 +38,7 @@ def compare_infrastructure(
         ("infraID", egress(cluster)),
     ):
         answer = answers.get(lookup)
-        if answer is not None and _plain(str(answer.get("location"))) != _plain(cluster.location):
+        if answer is not None and not is_same_location(cluster.location, answer.get("location")):
             yield different_location((*place, key), lookup, answer, cluster, (*place, "location"))
     yield from _security_group_of_the_subnet(cluster, place, answers)
     yield from _attached_to_the_subnet(cluster, place, answers, settings.roles)
@@ -61,9 +61,9 @@ def different_location(
     )
 
 
-def _plain(location: str) -> str:
-    """`East US` is `eastus`, as ARM prints it."""
-    return location.replace(" ", "").lower()
+def is_same_location(configured: str, present: object) -> bool:
+    """Whether ARM's name is the configured one: `East US` is `eastus`."""
+    return configured.replace(" ", "").lower() == str(present).replace(" ", "").lower()
 
 
 def _security_group_of_the_subnet(cluster: HostedClusterSettings, place: Place, answers: Answers) -> Iterator[Problem]:

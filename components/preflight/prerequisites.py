@@ -19,7 +19,6 @@ from components.azure.key_vault_user import ExistingIdentity
 from components.azure.providers import Providers, provider_error
 from components.preflight.azure_objects import (
     AzureLookup,
-    created_cluster,
     earlier_documents,
     imported_identities,
     management_cluster,
@@ -36,6 +35,7 @@ from components.preflight.management_cluster_check import (
     running_cluster,
     without_add_on,
 )
+from components.preflight.unchangeable import made_lookups, refused_changes
 from identity import resource_types
 from identity.aks.azure_rbac import AksCluster
 from identity.credentials import renewal_request
@@ -146,20 +146,19 @@ async def look_up(
     complete run.
     """
     vault = vault_of(settings, shared)
-    required = list(required_lookups(settings, shared, vault))
+    required, made = list(required_lookups(settings, shared, vault)), list(made_lookups(settings))
     optional = [*optional_lookups(settings), *earlier_documents(settings, vault)]
-    lookups = list(dict.fromkeys([*(lookup for _, lookup in required), *optional]))
+    lookups = list(dict.fromkeys([*(lookup for _, lookup in [*required, *made]), *optional]))
     outcomes, _ = await asyncio.gather(
         asyncio.gather(*(_read(lookup, providers) for lookup in lookups), return_exceptions=True),
         prefetch_secrets(settings, vault),
     )
     results = dict(zip(lookups, outcomes, strict=True))
     keys = await asyncio.to_thread(read_existing_keys, settings, vault)
-    created = created_cluster(settings)
     problems = [
-        _not_found(place, lookup, results[lookup])
-        for place, lookup in required
-        if isinstance(results[lookup], Exception) and not (lookup == created and _is_missing(results[lookup]))
+        _not_found(place, lookup, results[lookup], is_made=(place, lookup) in made)
+        for place, lookup in [*required, *made]
+        if isinstance(results[lookup], Exception) and not ((place, lookup) in made and _is_missing(results[lookup]))
     ]
     answers = {lookup: answer for lookup, answer in results.items() if isinstance(answer, Mapping)}
     imported: dict[str, dict[str, ImportedCredential]] = {
@@ -167,7 +166,8 @@ async def look_up(
     }
     for index, hosted in enumerate(settings.hosted_clusters):
         place: Place = ("hostedClusters", index)
-        problems += compare_infrastructure(hosted, place, answers, settings)
+        if hosted.infrastructure == "existing":
+            problems += compare_infrastructure(hosted, place, answers, settings)
         for name, identity in imported_identities(hosted):
             try:
                 at = (*place, "identities", name)
@@ -183,6 +183,7 @@ async def look_up(
         *unenforced_block(settings, described),
         *([] if cluster is None else add_on_rotation(cluster, described)),
         *without_add_on(settings, described),
+        *([] if renewal_request.is_renewal_run(os.environ) else refused_changes(settings, answers)),
         *keys.problems,
     ]
     aks = None if cluster is None else running_cluster(settings, cluster, described, last)
@@ -209,12 +210,14 @@ def _is_missing(error: object) -> bool:
     return _MISSING.search(provider_error(error)) is not None
 
 
-def _not_found(place: Place, lookup: AzureLookup, error: object) -> Problem:
+def _not_found(place: Place, lookup: AzureLookup, error: object, *, is_made: bool) -> Problem:
     reason, missing = provider_error(error), _is_missing(error)
     return Problem(
         place=place,
         rule="resource-missing" if missing else "resource-unreadable",
         found=f"{lookup.description}, which {'does not exist' if missing else f'cannot be read: {reason}'}",
-        accepted="one that exists: the stack does not create it",
+        accepted="one that can be read, or does not exist yet"
+        if is_made
+        else "one that exists: the stack does not create it",
         fix="create it, or correct the name" if missing else fix_of_read(reason),
     )

@@ -120,7 +120,7 @@ class NodePoolSettings(Model):
     Defaults are those of HyperShift's `contrib/managed-azure/setup_aks_cluster.sh` at 3ee9615, and all three zones.
     """
 
-    vm_size: VmSize = Field(description="Size of the machines.")
+    vm_size: VmSize = Field(description="Size of the machines. It cannot be changed later.")
     count: Annotated[StrictInt, integer(1, 1000, "machines")] = Field(3, description="Number of machines.")
     zones: Annotated[
         tuple[Zone, ...],

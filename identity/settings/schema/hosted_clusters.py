@@ -182,7 +182,7 @@ class HostedClusterSettings(Model):
         description="Resource group of the hosted cluster's own resources."
     )
     location: Annotated[types.Location, FilledIn("the stack's `location`")] = Field(
-        description="Region of the hosted cluster."
+        description="Region of the hosted cluster. It cannot be changed later."
     )
     vnet_id: Annotated[arm_ids.VnetId, FilledIn(_CREATED.format("`<name>-<infraID>` in `<name>-vnet-<infraID>`"))] = (
         Field(alias="vnetID", description="Virtual network of the nodes, in `location`.")

@@ -39,7 +39,7 @@ class VaultSettings(Model):
 
     name: types.VaultName = Field(description="Name of the vault, unique in Azure.")
     soft_delete_retention_days: Annotated[StrictInt, integer(7, 90, "days")] = Field(
-        90, description="How long a deleted vault or secret can be recovered."
+        90, description="How long a deleted vault or secret can be recovered. It cannot be changed later."
     )
     purge_protection: StrictBool = Field(
         True, description="Nobody can purge the vault before that time; once on, it stays on."
@@ -203,7 +203,9 @@ class Settings(Model):
     subscription_id: types.SubscriptionId = Field(
         description="Subscription of the vault, the managed identities and the hosted clusters."
     )
-    location: types.Location = Field(description="Region of the vault and the managed identities.")
+    location: types.Location = Field(
+        description="Region of the vault and the managed identities. It cannot be changed later."
+    )
     resource_group: types.ResourceGroup = Field(
         description="Resource group of the vault and the managed identities; it exists already."
     )
