@@ -6,6 +6,7 @@ stored in the state. `refresh` and `destroy`, which do not run the program, woul
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 import pulumi
@@ -67,7 +68,7 @@ def signed_in(value: str, login: Login | None, flavour: Flavour) -> Kubeconfig:
     skeleton = decode(value)
     context = skeleton.chosen()
     if login is not None:
-        return skeleton.only(context, user=exec_user(login, flavour))
+        return skeleton.only(context, user=exec_user(login, flavour, project=Path.cwd()))
     user = skeleton.entries("contexts")[context]["user"]
     return skeleton.only(context, user=skeleton.entries("users")[user])
 

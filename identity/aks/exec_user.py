@@ -1,6 +1,8 @@
 """The `user` of a kubeconfig that signs in by itself: an exec block for `idstack token` or for kubelogin.
 
-Nothing in it is secret or depends on the machine or the day, so it is the same string in every run.
+Nothing in it is secret or depends on the machine or the day, so it is the same string in every run. A stack's own
+starts the interpreter of the environment that Pulumi.yaml names, by a path from the project's directory, where the
+engine starts its plugins: their PATH may lack the command, and that environment too, if `pulumi install` made it.
 kubelogin's arguments are those that convert-kubeconfig does not write but `get-token` takes (v0.2.21): with
 `--disable-environment-override` it reads no stray AZURE_* or AAD_* variable, with `--use-azurerm-env-vars` the ARM_*
 variables of the deployer and no others.
@@ -9,8 +11,10 @@ variables of the deployer and no others.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
 
+from identity.aks import exec_plugin
 from identity.aks.exec_credential import API_VERSIONS
 from identity.aks.login import AKS_CLIENT_APP_ID, Login
 from identity.azure.errors import LoginRefusedError
@@ -23,17 +27,27 @@ _HINTS: Final[Mapping[Flavour, str]] = {
     Flavour.KUBELOGIN: "kubelogin is Azure/kubelogin, not the OIDC tool of the same name: `az aks install-cli` "
     "installs it, and so does `go install github.com/Azure/kubelogin@v0.2.21`",
 }
+_PYTHON: Final = ".venv/bin/python"
 _PUBLIC: Final = CLOUDS["AzurePublicCloud"]
 
 
-def exec_user(login: Login, flavour: Flavour, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """The user's block for a login; `environment` are variables for the plugin. Raises LoginRefusedError."""
-    arguments = ["token", "--exec", *login.arguments()] if flavour is Flavour.IDSTACK else _kubelogin(login)
+def exec_user(
+    login: Login, flavour: Flavour, environment: Mapping[str, str] | None = None, *, project: Path | None = None
+) -> dict[str, Any]:
+    """The user's block for a login; `environment` are variables for the plugin. Raises LoginRefusedError.
+
+    `project` is the directory of its one user, the Pulumi program; without it, or an environment in it, the plugin is
+    looked up on PATH.
+    """
+    command = [str(flavour)]
+    if flavour is Flavour.IDSTACK and project is not None and (project / _PYTHON).exists():
+        command = [_PYTHON, "-m", exec_plugin.__name__]
+    arguments = [*exec_plugin.EXEC, *login.arguments()] if flavour is Flavour.IDSTACK else _kubelogin(login)
     return {
         "exec": {
             "apiVersion": API_VERSIONS[0],
-            "command": str(flavour),
-            "args": arguments,
+            "command": command[0],
+            "args": [*command[1:], *arguments],
             "env": [{"name": name, "value": value} for name, value in sorted((environment or {}).items())] or None,
             "installHint": _HINTS[flavour],
             # A prompt in a pipeline hangs, because nobody sees it.

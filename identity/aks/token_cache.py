@@ -78,11 +78,6 @@ class TokenCache:
                 self.write(f"{key}.token", json.dumps({"token": token.value, **dates}))
             return token
 
-    def kept(self, key: str, now: Callable[[], datetime]) -> Token | None:
-        """The token under `key`, after any request for it that is in progress; None if a new one is needed."""
-        with self.locked(key):
-            return self._good(key, now)
-
     def read(self, name: str) -> str | None:
         """The content of a file, None if there is none; a symbolic link does not count."""
         try:

@@ -61,13 +61,6 @@ def token(
     return cache.token(key_of(login, source.fingerprint), clock, request)
 
 
-def kept(login: Login, cache: TokenCache, environ: Mapping[str, str]) -> Token | None:
-    """The token that `token` would take from the cache, None if it would ask for one. Raises AccessError."""
-    is_session = login.kind is LoginKind.DEVICE_CODE
-    fingerprint = "" if is_session else token_source(login, environ, utc_now).fingerprint
-    return None if fingerprint is None else cache.kept(key_of(login, fingerprint), utc_now)
-
-
 def _session_token(
     login: Login, cache: TokenCache, key: str, *, show: Callable[[str], object] | None, clock: Clock
 ) -> Token:

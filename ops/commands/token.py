@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -12,7 +10,8 @@ import typer
 
 from identity.aks import token_cache, tokens
 from identity.aks.exec_credential import ExecRequest, render
-from identity.aks.login import AKS_SERVER_APP_ID, Login, without_strays
+from identity.aks.exec_plugin import clear_environment, prompt
+from identity.aks.login import AKS_SERVER_APP_ID, Login
 from identity.aks.token_cache import TokenCache
 from identity.azure.claims import claims_of
 from identity.clouds import CLOUDS
@@ -35,8 +34,6 @@ from ops.commands.options import (
 from ops.stack.errors import CommandError
 
 _PUBLIC: Final = CLOUDS["AzurePublicCloud"].authority_host
-# azure-identity and MSAL read it.
-_IMDS_VARIABLE: Final = "AZURE_POD_IDENTITY_AUTHORITY_HOST"
 # The claims that are printed, in this order; a RoleBinding names the object id (oid).
 _PRINTED: Final = ("tid", "aud", "oid", "appid", "upn", "groups")
 
@@ -74,8 +71,8 @@ def token(
         server_id=server_id or AKS_SERVER_APP_ID,
     )
     cache = TokenCache(cache_dir or token_cache.directory())
-    _clear_environment(login)
-    access_token = tokens.token(login, cache, os.environ, show=_prompt(request))
+    clear_environment(login)
+    access_token = tokens.token(login, cache, os.environ, show=prompt(request))
     if for_exec:
         print(render(request.api_version, access_token.value, access_token.renew_at))
         return
@@ -100,19 +97,3 @@ def _kind(kind: LoginKind | None, device_code: bool) -> LoginKind:
             f"--login is missing: one of {', '.join(LoginKind)}, or --device-code to let a person sign in"
         )
     return kind
-
-
-def _clear_environment(login: Login) -> None:
-    kept = without_strays(os.environ, login.kind)
-    for name in set(os.environ) - set(kept):
-        del os.environ[name]
-    if login.imds_endpoint is not None:
-        os.environ[_IMDS_VARIABLE] = login.imds_endpoint
-
-
-def _prompt(request: ExecRequest) -> Callable[[str], object] | None:
-    """A function that prints a prompt; None in CI, without a terminal, or if the client forbids it."""
-    is_attended = sys.stdin.isatty() and sys.stderr.isatty() and not os.environ.get("CI")
-    if not is_attended or request.interactive is False:
-        return None
-    return lambda message: print(message, file=sys.stderr, flush=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from identity.aks import exec_plugin
 from identity.credentials.certificate import IssuedCertificate
 from localcloud.testing.azure import LocalAzure
 from localcloud.testing.hosts import Certificates, Serve
@@ -59,12 +59,12 @@ def command(tmp_path: Path) -> Command:
 
 @pytest.fixture
 def started_command(tmp_path: Path) -> Command:
-    """As `command`, with a Python interpreter of its own, as client-go starts it."""
+    """As `command`, as the engine's plugins start it by a stack's kubeconfig."""
     base = {"PATH": os.defpath, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
 
     def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "ops", "token", *arguments],
+            [".venv/bin/python", "-m", exec_plugin.__name__, "token", *arguments],
             cwd=PROJECT,
             env={**base, "SSL_CERT_FILE": os.environ.get("SSL_CERT_FILE", ""), **environ},
             stdin=subprocess.DEVNULL,

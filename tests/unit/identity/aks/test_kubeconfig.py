@@ -297,6 +297,17 @@ def test_the_same_login_makes_the_same_string_in_any_order() -> None:
     assert parsed().only("mgmt", user=user).to_json() == shuffled.only("mgmt", user=user).to_json()
 
 
+def test_only_a_project_with_an_environment_goes_without_a_command_on_path(tmp_path: Path) -> None:
+    login = Login(kind=LoginKind.ARM, tenant_id=TENANT)
+    bare = exec_user(login, Flavour.IDSTACK, project=tmp_path)
+    (tmp_path / ".venv/bin").mkdir(parents=True)
+    (tmp_path / ".venv/bin/python").touch()
+    own = exec_user(login, Flavour.IDSTACK, project=tmp_path)["exec"]
+
+    assert bare == exec_user(login, Flavour.IDSTACK)
+    assert (own["command"], own["args"][-len(bare["exec"]["args"]) :]) == (".venv/bin/python", bare["exec"]["args"])
+
+
 ALONE = "--disable-environment-override"
 LOGINS: dict[str, tuple[Login, str]] = {
     "arm": (Login(kind=LoginKind.ARM, tenant_id=TENANT), f"spn --tenant-id {TENANT} --use-azurerm-env-vars"),

@@ -15,7 +15,6 @@ import pytest
 from identity.credentials.certificate import IssuedCertificate
 from localcloud.testing.azure import imds_app as imds
 from localcloud.testing.hosts import Serve
-from ops.__main__ import kept_credential
 from tests.unit.identity.aks.world import (
     AKS,
     STRANGER,
@@ -145,19 +144,11 @@ def test_a_second_call_takes_the_kept_token(command: Command, somebody: Principa
     assert modes == {0o600}
 
 
-def test_a_kept_token_is_found_without_the_parser_of_the_command_line(
-    command: Command, somebody: Principal, tmp_path: Path
-) -> None:
-    """Both read the same arguments to the same login, and so to the same file of the cache."""
-    environ = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
-    asked = {"apiVersion": "client.authentication.k8s.io/v1beta1", "kind": "ExecCredential", "spec": {}}
-    assert kept_credential(somebody.arguments, environ) is None
-    first = command("--exec", *somebody.arguments, KUBERNETES_EXEC_INFO=json.dumps(asked))
+def test_the_plugin_of_another_program_has_no_other_commands(started_command: Command) -> None:
+    done = started_command("--json")
 
-    assert kept_credential(somebody.arguments, {**environ, "KUBERNETES_EXEC_INFO": json.dumps(asked)}) == (
-        first.stdout.rstrip()
-    )
-    assert kept_credential([*somebody.arguments, "--json"], environ) is None, "the command has to read that"
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "run the others in the checkout of the identity stack" in done.stderr
 
 
 def test_commands_that_start_together_send_one_request(command: Command, somebody: Principal) -> None:
