@@ -28,7 +28,7 @@ async def identity_stack() -> pulumi.Inputs:
         providers = with_kubernetes_provider(settings, checked.providers, cluster, hands_over=bool(checked.handed_over))
     except (ConfigurationError, pulumi.RunError) as error:
         raise pulumi.RunError(for_stack(str(error), pulumi.get_stack())) from None
-    owner = StackOwner("owner")
+    owner = StackOwner("owner", pulumi.ResourceOptions(provider=checked.providers.own))
     # It is registered before all that depends on it in the state: the engine writes resources that are not targets in
     # the order of registration, and refuses a state in which a dependency comes later.
     await owner.urn.future()

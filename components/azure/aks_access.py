@@ -78,10 +78,13 @@ def cluster_login(settings: Settings, cluster: ManagementClusterSettings) -> Log
     return login_of(cluster.access, settings.tenant_id, settings.cloud.authority_host)
 
 
-def access_gate(settings: Settings, kubeconfig: pulumi.Output[str], cluster: ManagementCluster) -> ClusterGate:
+def access_gate(
+    settings: Settings, kubeconfig: pulumi.Output[str], cluster: ManagementCluster, own: pulumi.ProviderResource | None
+) -> ClusterGate:
     """The gate after which a new cluster can be used: the deployer has its permissions, the add-on's kinds are served.
 
-    It logs what it waits for. It waits again only if the cluster is replaced or reached in another way.
+    `own` is its provider. It logs what it waits for. It waits again only if the cluster is replaced or reached in
+    another way.
     """
     return ClusterGate(
         "cluster-access-gate",
@@ -91,7 +94,7 @@ def access_gate(settings: Settings, kubeconfig: pulumi.Output[str], cluster: Man
         kubeconfig=kubeconfig,
         kinds=[kind.path for kind in required_kinds(settings)],
         timeoutSeconds=_NEW_CLUSTER_SECONDS,
-        opts=pulumi.ResourceOptions(depends_on=cluster.ready),
+        opts=pulumi.ResourceOptions(depends_on=cluster.ready, provider=own),
     )
 
 

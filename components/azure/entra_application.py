@@ -191,7 +191,8 @@ class EntraApplication(pulumi.ComponentResource):
             "notBefore": rfc3339.render(certificate.not_valid_before_utc),
         }
         try:
-            await pulumi.runtime.invoke_async(resource_types.REQUIRE_REGISTRABLE, {**question})
+            options = pulumi.InvokeOptions(parent=self)
+            await pulumi.runtime.invoke_async(resource_types.REQUIRE_REGISTRABLE, {**question}, options)
         except Exception as error:
             raise pulumi.RunError(provider_error(error)) from None
 

@@ -1,10 +1,12 @@
 """The explicit providers that every resource uses.
 
-A stack file disables default providers, so that no resource reaches a tenant that the configuration does not name.
+A stack file disables default providers, so that no resource reaches a tenant that the configuration does not name. That
+of the project's own plugin, which has no configuration, is explicit where the file disables it, too.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
@@ -16,6 +18,7 @@ from pulumi_kubernetes.provider import Provider as KubernetesProvider
 from identity.credentials.secret_tags import OWNER
 from identity.naming import STACK_TAG, cluster_id, owner_mark, stack_tag
 from identity.settings import ManagementClusterSettings, Settings
+from identity.settings.schema.problems import NAMESPACE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,17 +32,21 @@ class ClusterConnection:
 
 @dataclass(frozen=True)
 class Providers:
-    """One provider per plugin; `kubernetes` and `connection` are None if the stack has nothing in the cluster."""
+    """One provider per plugin; `kubernetes` and `connection` are None if the stack has nothing in the cluster.
+
+    `own` is None where the engine's default one serves.
+    """
 
     azure: AzureProvider
     entra: EntraProvider
+    own: pulumi.ProviderResource | None = None
     kubernetes: KubernetesProvider | None = None
     connection: ClusterConnection | None = None
 
     def options(self) -> pulumi.ResourceOptions:
         """Options that pass all of them to a component and its children."""
-        kubernetes = [] if self.kubernetes is None else [self.kubernetes]
-        return pulumi.ResourceOptions(providers=[self.azure, self.entra, *kubernetes])
+        others = [provider for provider in (self.own, self.kubernetes) if provider is not None]
+        return pulumi.ResourceOptions(providers=[self.azure, self.entra, *others])
 
 
 def register_providers(settings: Settings) -> Providers:
@@ -54,7 +61,16 @@ def register_providers(settings: Settings) -> Providers:
             "azure", tenant_id=settings.tenant_id, subscription_id=settings.subscription_id, environment=environment
         ),
         entra=EntraProvider("entra", tenant_id=settings.tenant_id, environment=environment),
+        own=pulumi.ProviderResource(NAMESPACE, NAMESPACE, {}) if _DISABLING & _disabled() else None,
     )
+
+
+# The plugin's name, which is that of the configuration's keys, and that of all.
+_DISABLING: Final = frozenset({NAMESPACE, "*"})
+
+
+def _disabled() -> frozenset[str]:
+    return frozenset(json.loads(pulumi.runtime.get_config_env().get("pulumi:disable-default-providers", "[]")))
 
 
 def provider_error(error: object) -> str:

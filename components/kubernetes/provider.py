@@ -34,7 +34,7 @@ def with_kubernetes_provider(
     else:
         name = cluster.name if created is None else created.name
         kubeconfig = aks_kubeconfig(settings, cluster, name, providers.azure)
-        gate = None if created is None else access_gate(settings, kubeconfig, created)
+        gate = None if created is None else access_gate(settings, kubeconfig, created, providers.own)
     full_id = management_cluster_id(settings, cluster)
     return replace(
         providers,

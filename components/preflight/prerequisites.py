@@ -47,7 +47,7 @@ from identity.settings import ConfigurationError, Problem, Settings
 from identity.settings.schema.problems import Place, path_of, to_remove
 
 
-async def prefetch_secrets(settings: Settings, vault: str) -> None:
+async def prefetch_secrets(settings: Settings, providers: Providers, vault: str) -> None:
     """Prefetch every secret that a schedule decides by; `vault` is the vault's ARM id, empty without one."""
     if not vault:
         return
@@ -57,7 +57,8 @@ async def prefetch_secrets(settings: Settings, vault: str) -> None:
         "vaultId": vault,
         "secretNames": _secret_names(settings),
     }
-    await pulumi.runtime.invoke_async(resource_types.PREFETCH_SECRETS, {**arguments})
+    options = pulumi.InvokeOptions(provider=providers.own)
+    await pulumi.runtime.invoke_async(resource_types.PREFETCH_SECRETS, {**arguments}, options)
 
 
 def _secret_names(settings: Settings) -> list[str]:
@@ -149,12 +150,12 @@ async def look_up(
     required, made = list(required_lookups(settings, shared, vault)), list(made_lookups(settings))
     optional = [*optional_lookups(settings), *earlier_documents(settings, vault)]
     lookups = list(dict.fromkeys([*(lookup for _, lookup in [*required, *made]), *optional]))
-    outcomes, _ = await asyncio.gather(
+    outcomes, keys, _ = await asyncio.gather(
         asyncio.gather(*(_read(lookup, providers) for lookup in lookups), return_exceptions=True),
-        prefetch_secrets(settings, vault),
+        asyncio.to_thread(read_existing_keys, settings, vault),
+        prefetch_secrets(settings, providers, vault),
     )
     results = dict(zip(lookups, outcomes, strict=True))
-    keys = await asyncio.to_thread(read_existing_keys, settings, vault)
     problems = [
         _not_found(place, lookup, results[lookup], is_made=(place, lookup) in made)
         for place, lookup in [*required, *made]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import runpy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -41,11 +41,13 @@ def run_program(
     options: Any = None,
     secret_keys: tuple[str, ...] = (),
     lookups_only: bool = False,
+    disabled: Sequence[str] = (),
     control_planes: Mapping[str, str] | Callable[..., Mapping[str, str]] = MappingProxyType({}),
     **changes: Any,
 ) -> RecordingMonitor:
     """Run the program in `folder`; see the fixture `program`."""
     config = {f"idstack:{key}": value for key, value in world.configuration(**changes).items()}
+    config["pulumi:disable-default-providers"] = json.dumps(disabled)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.delenv("IDSTACK_LOCAL_ENVIRONMENT", raising=False)

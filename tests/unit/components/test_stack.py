@@ -127,17 +127,25 @@ def test_every_type_of_component_is_the_projects_own(stack: RecordingMonitor) ->
 
 def test_every_resource_has_the_explicit_provider_of_its_plugin(stack: RecordingMonitor) -> None:
     """The project's own plugin has nothing to configure, so its default provider can reach nothing."""
-    managed = [
-        resource
+    assert _providers(stack) == {*PROVIDERS.items(), ("idstack", "")}
+
+
+@pytest.mark.parametrize("disabled", ["*", "idstack"])
+def test_its_own_provider_is_explicit_where_the_default_one_is_disabled(program: Program, disabled: str) -> None:
+    configured = program(disabled=[disabled])
+
+    assert _providers(configured) == {*PROVIDERS.items(), ("idstack", "idstack")}
+    own = [call.provider for call in configured.invoked if call.function.startswith("idstack:")]
+    assert {*own} == {"idstack"}
+
+
+def _providers(stack: RecordingMonitor) -> set[tuple[str, str]]:
+    """Package of each resource's type, with the name of its explicit provider."""
+    return {
+        (resource.type.partition(":")[0], resource.provider)
         for resource in stack.registered
         if not resource.is_component and not resource.type.startswith("pulumi:providers:")
-    ]
-    wrong = [
-        resource.urn for resource in managed if resource.provider != PROVIDERS.get(resource.type.partition(":")[0], "")
-    ]
-
-    assert {resource.type.partition(":")[0] for resource in managed} == {*PROVIDERS, "idstack"}
-    assert wrong == []
+    }
 
 
 def test_only_the_vault_and_the_applications_are_protected(stack: RecordingMonitor) -> None:
