@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 from identity.azure.client import AzureClient
@@ -39,7 +39,7 @@ def azure_time(cloud: str) -> datetime:
     """The time in UTC; raises `PluginError` if `IDSTACK_CLOCK` is malformed, or set outside of the local cloud."""
     fixed = os.environ.get(CLOCK_VARIABLE)
     if not fixed:
-        return datetime.now(UTC)
+        return rfc3339.utc_now()
     if cloud != LOCAL_CLOUD:
         raise PluginError(f"{CLOCK_VARIABLE} is set, which stops the clock of local stacks in tests; unset it")
     try:

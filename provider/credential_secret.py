@@ -214,7 +214,7 @@ def _value_of_file(known: CheckedCredentialSecret) -> str:
         text = wrap(path.read_text(encoding="utf-8"), known["objectEncoding"])
         credential = validate(
             text,
-            now=datetime.now(UTC),
+            now=rfc3339.utc_now(),
             expected_tenant=known["tenantId"],
             expected_client_id=known["clientId"],
             object_encoding=known["objectEncoding"],

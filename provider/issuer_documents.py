@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
@@ -130,7 +129,7 @@ def _require_right_clock(inputs: IssuerDocumentsState) -> None:
     with explained("this machine's clock could not be compared with Azure's"):
         azure = cloud.client(inputs["cloud"], inputs["tenantId"])
         answer = azure.resource_with_date(_SUBSCRIPTIONS, _SUBSCRIPTIONS_API)
-    require_right(datetime.now(UTC), answer.date, "no key was published or let sign")
+    require_right(rfc3339.utc_now(), answer.date, "no key was published or let sign")
 
 
 def _parsed(document: bytes | None) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from identity.aks import permissions
 from identity.aks.api_server import AccessRequirements, ApiServer
@@ -66,7 +66,7 @@ class SignInGateResource(TypedResource[SignInGateInputs[str], SignInGateOutputs[
 
 def _require_valid(issued: IssuedCertificate) -> None:
     """Raises PluginError for a certificate that Entra ID would refuse as expired until the time-out."""
-    now = datetime.now(UTC)
+    now = rfc3339.utc_now()
     if issued.not_before > now + CLOCK_SKEW:
         wrong = f"begins at {rfc3339.render(issued.not_before)}"
     elif issued.not_after <= now:
@@ -131,7 +131,7 @@ class ClusterGateResource(TypedResource[ClusterGateInputs[str], ClusterGateOutpu
                 server.wait_for(requirements, inputs["timeoutSeconds"], is_new=True, log=log_info, sleep=pause)
         except AccessError as error:
             raise PluginError(f"{error}. The cluster stays; bring the stack up again when that is fixed") from None
-        return name_of(urn), {"openedAt": rfc3339.render(datetime.now(UTC))}
+        return name_of(urn), {"openedAt": rfc3339.render(rfc3339.utc_now())}
 
     def keeps_outputs(self, old: ClusterGateInputs[str], new: ClusterGateInputs[str]) -> bool:
         """A changed time-out needs no new wait."""

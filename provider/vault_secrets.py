@@ -10,13 +10,14 @@ import threading
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final, Self, cast
 
 from identity import resource_types
 from identity.azure.client import AzureClient, AzureObject
 from identity.azure.errors import AccessError, AzureRefusedError
 from identity.azure.records import SecretMetadata
+from identity.credentials.rfc3339 import utc_now
 from identity.credentials.secret_tags import OWNER
 from identity.naming import parse_arm_id, secret_id, vault_id
 from identity.plugin_schema import SecretAddresses, VaultAddress
@@ -63,7 +64,7 @@ class VaultSecret:
         """The current version, and when it was read."""
         answer = self.azure.resource_with_date(self.id, resource_types.KEY_VAULT_API)
         metadata = None if answer.body is None else SecretMetadata.of(answer.body)
-        return SecretReading(metadata, answer.date, datetime.now(UTC))
+        return SecretReading(metadata, answer.date, utc_now())
 
     def value(self) -> str:
         """The current version's value, from the vault itself, which needs a role that reads secrets (Key Vault Secrets
