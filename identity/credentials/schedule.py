@@ -434,11 +434,12 @@ def _next_number(own: Iterable[int], vault: ObservedSecret) -> int:
 
 
 def _start(now: datetime, seen: Iterable[datetime | None]) -> datetime:
-    """The start of validity: a little before `now`, and later than everything that a loader may have seen.
+    """The start of validity: the hour a little before `now`, and later than everything that a loader may have seen.
 
-    Raises BeginsInFutureError: Entra ID refuses what is not valid yet, and each successor would be later still.
+    By the hour, so that an update plan of Pulumi's holds until the next one. Raises BeginsInFutureError: Entra ID
+    refuses what is not valid yet, and each successor would be later still.
     """
-    start = (now.astimezone(UTC) - CLOCK_SKEW).replace(microsecond=0)
+    start = (now.astimezone(UTC) - CLOCK_SKEW).replace(minute=0, second=0, microsecond=0)
     latest = max((moment for moment in seen if moment is not None), default=_ALWAYS)
     if latest + _STEP > now + CLOCK_SKEW:
         raise BeginsInFutureError(latest)

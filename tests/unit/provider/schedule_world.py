@@ -29,11 +29,11 @@ KEPT = {name: value for name, value in PROGRAM.items() if name != "mode"}
 FIRST_ISSUE = {
     **KEPT,
     "current": "a",
-    "a": {"generation": 1, "notBefore": "2026-01-31T09:25:15Z", "validDays": 90},
+    "a": {"generation": 1, "notBefore": "2026-01-31T09:00:00Z", "validDays": 90},
     "renewal": "first certificate",
     "schema": CURRENT,
 }
-B2 = {"generation": 2, "notBefore": "2026-03-18T09:25:15Z", "validDays": 90}
+B2 = {"generation": 2, "notBefore": "2026-03-18T09:00:00Z", "validDays": 90}
 DELIVERED = {"name": "a1", "at": "2026-01-31T09:31:00Z"}
 
 schedule = RenewalScheduleResource(SecretPrefetch())

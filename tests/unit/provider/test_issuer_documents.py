@@ -158,7 +158,7 @@ def test_by_a_wrong_clock_nothing_is_published_and_no_day_counted(
     old = checked(program(FIRST, SECOND))
     set_clock(START + timedelta(days=2))
     wrong = datetime.now(UTC) + timedelta(minutes=minutes)
-    monkeypatch.setattr("provider.issuer_documents.datetime", type("Wrong", (), {"now": lambda _: wrong}))
+    monkeypatch.setattr("provider.issuer_documents.rfc3339.utc_now", lambda: wrong)
 
     for wanted, before in ((program(), None), (program(FIRST, SECOND, signing=2), old), (program(FIRST), old)):
         with pytest.raises(

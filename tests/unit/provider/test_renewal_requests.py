@@ -106,7 +106,7 @@ class RecordedGraph:
 
 def registered(byte: str) -> dict[str, Any]:
     """A certificate as Graph lists it; its thumbprint is the byte, repeated."""
-    dates = {"startDateTime": B2["notBefore"], "endDateTime": "2026-06-16T09:25:15Z"}
+    dates = {"startDateTime": B2["notBefore"], "endDateTime": "2026-06-16T09:00:00Z"}
     return {"customKeyIdentifier": byte * 20, "keyId": key_id(byte * 20), **dates}
 
 
@@ -156,7 +156,7 @@ def test_a_withdrawal_takes_out_what_no_state_knows_and_nobody_elses(
 @pytest.mark.parametrize(
     ("changes", "tags", "reason"),
     [
-        ({"startDateTime": "2026-01-31T09:25:15Z"}, {}, r"begins at 2026-01-31T09:25:15Z at .* 2026-03-18T09:25:15Z"),
+        ({"startDateTime": "2026-01-31T09:00:00Z"}, {}, r"begins at 2026-01-31T09:00:00Z at .* 2026-03-18T09:00:00Z"),
         ({}, {"thumbprint": "CD" * 20}, rf"did not have {'CD' * 20}, which"),
         ({}, {"thumbprint": None}, "has no tag `thumbprint`"),
     ],

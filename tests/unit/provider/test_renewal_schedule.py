@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from identity.credentials.rfc3339 import utc_now
 from localcloud.testing.arm import VAULT, ArmWorld
 from localcloud.testing.azure import ServicePrincipal
 from plugin import UNKNOWN, PluginError, PropertyChange, Props, Secret
@@ -57,7 +58,7 @@ def test_from_its_own_day_before_the_45th_on_b_is_issued_and_current(vault: ArmW
         **FIRST_ISSUE,
         "current": "b",
         "b": B2,
-        "renewal": "slot b, due since 2026-03-12T01:11:53Z",
+        "renewal": "slot b, due since 2026-03-12T00:46:38Z",
         "delivered": DELIVERED,
     }
     assert changes(FIRST_ISSUE, renewed) == {"b", "current", "renewal"}
@@ -153,12 +154,7 @@ def test_secret_marks_on_the_stored_inputs_do_not_matter(vault: ArmWorld) -> Non
 def test_a_machine_whose_clock_is_wrong_issues_nothing(
     vault: ArmWorld, monkeypatch: pytest.MonkeyPatch, ahead: timedelta
 ) -> None:
-    class Wrong(datetime):
-        @classmethod
-        def now(cls, tz: Any = None) -> Any:
-            return datetime.now(tz) + ahead
-
-    monkeypatch.setattr("provider.vault_secrets.datetime", Wrong)
+    monkeypatch.setattr("provider.vault_secrets.utc_now", lambda: utc_now() + ahead)
     for old in (None, FIRST_ISSUE):
         with pytest.raises(PluginError, match=r"this machine's clock is wrong: it shows .*, Azure .*; set it right"):
             checked(old)

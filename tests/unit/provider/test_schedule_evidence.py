@@ -207,7 +207,7 @@ def test_a_date_in_the_future_is_refused_with_the_command_that_corrects_it(
     shown(vault, "b2", datetime(2036, 1, 1, tzinfo=UTC))
     command = (
         "`.venv/bin/idstack local exec -- az keyvault secret set-attributes --vault-name kv-idstack-local "
-        "--name ingress-hc1-json --not-before 2026-03-18T09:25:15Z`"
+        "--name ingress-hc1-json --not-before 2026-03-18T09:00:00Z`"
     )
     for old in (BOTH, {**BOTH, "delivered": {"name": "b2", "at": "2026-03-18T09:31:00Z"}}):
         assert "begins (nbf) at 2036-01-01T00:00:00Z, later than now" in refusal(old)
@@ -241,7 +241,7 @@ def test_the_tag_of_a_delivery_counts_no_more_than_the_versions_creation(
 
 
 def test_a_state_whose_first_certificate_begins_in_the_future_is_not_stuck(vault: ArmWorld) -> None:
-    far = {"generation": 1, "notBefore": "2027-01-31T09:25:15Z", "validDays": 90}
+    far = {"generation": 1, "notBefore": "2027-01-31T09:00:00Z", "validDays": 90}
     assert checked({**FIRST_ISSUE, "a": far})["a"] == {**FIRST_ISSUE["a"], "generation": 2}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from identity.credentials.schedule import Delivery, ObservedSecret, Slot, Slots, Terms
 
 START = datetime(2026, 1, 31, 9, 30, 15, 250_000, tzinfo=UTC)
-VALID_FROM = datetime(2026, 1, 31, 9, 25, 15, tzinfo=UTC)
+VALID_FROM = datetime(2026, 1, 31, 9, 0, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
 SECOND = timedelta(seconds=1)
 # The one of a million names whose identity is due at the latest moment, to the second.
