@@ -21,7 +21,6 @@ from localcloud.testing.networks import (
     ZONE,
     address_body,
     balancer_body,
-    disk_body,
     in_eastus,
     link_body,
     make,
@@ -143,7 +142,10 @@ NETWORK_REFUSALS: Final[Mapping[str, Provoke]] = {
     "lifetime of a record": _refused("PUT", f"{ZONE}/A/api", record_body("10.0.0.4", ttl=0)),
     "record without an address": _refused("PUT", f"{ZONE}/A/api", record_body("10.0.0")),
     "disk without a size": _refused("PUT", DISK, in_eastus(creationData={"createOption": "Empty"})),
-    "size of a disk that is no number": _refused("PUT", DISK, disk_body(size="4")),
+    "network's property of another JSON type": _refused("PUT", SECURITY_GROUP, in_eastus(securityRules={})),
+    "two parts of one name": _refused(
+        "PUT", BALANCER, balancer_body(backendAddressPools=[{"name": "infra"}, {"name": "infra"}])
+    ),
     "copy of a disk that is not there": _refused(
         "PUT", DISK, in_eastus(creationData={"createOption": "Copy", "sourceResourceId": DISK})
     ),

@@ -60,7 +60,7 @@ STRICT_ARM: Final[Mapping[str, Provoke]] = {
     "member of the envelope that the type does not have": lambda cloud: cloud.call(
         "PUT", VAULT, {**vault_body(), "identity": {"type": "SystemAssigned"}}
     ),
-    "member that should be an object": lambda cloud: cloud.call("PUT", VAULT, {**vault_body(), "properties": [7]}),
+    "member of another JSON type": lambda cloud: cloud.call("PUT", VAULT, {**vault_body(), "properties": [7]}),
     "filter of role assignments that ARM does not take": lambda cloud: cloud.call(
         "GET",
         f"{GROUP}/providers/Microsoft.Authorization/roleAssignments",

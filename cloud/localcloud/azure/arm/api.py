@@ -19,6 +19,7 @@ from localcloud.azure.arm import (
     compute,
     containerservice,
     errors,
+    json_types,
     keyvault,
     managedidentity,
     network,
@@ -33,7 +34,7 @@ from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.shared.faults import TokenBuckets
 from localcloud.azure.shared.http import ServiceError, authority_of, bearer, cloud_of, json_object, service_app
-from localcloud.azure.shared.understood import check_headers, check_objects, check_query, first_unknown, without_nulls
+from localcloud.azure.shared.understood import check_headers, check_query, first_unknown, without_nulls
 from localcloud.azure.tenant.tokens import Caller, InvalidTokenError, audiences
 from localcloud.core.clouds import CLOUDS, DEFAULT_CLOUD, Cloud
 
@@ -213,7 +214,7 @@ async def _understood(request: Request, resource_type: ResourceType, path: ArmPa
     known = {**ANSWERED, **(reads.body or {})}
     if (unknown := first_unknown(body, known)) is not None:
         raise unknown_member(resource_type, operation, unknown)
-    check_objects(body, known)
+    json_types.check(body, resource_type.name)
     return without_nulls(body) if method == "PUT" else body
 
 

@@ -40,7 +40,7 @@ class Disks(WrittenType):
         check_name(call.path.name)
         before = current["properties"] if current else {}
         properties = {**before, **call.properties}
-        size = properties.get("diskSizeGB")
+        size: Any = properties.get("diskSizeGB")
         source = properties.get("creationData") or {}
         if source.get("createOption") in _COPIES:
             copied = call.resources.get(str(source.get("sourceResourceId")))
@@ -50,8 +50,6 @@ class Disks(WrittenType):
         for name, value in (("creationData.createOption", source.get("createOption")), ("diskSizeGB", size)):
             if value is None:
                 raise ServiceError(400, "InvalidParameter", f"Required parameter 'disk.{name}' is missing (null).")
-        if not isinstance(size, int):
-            raise errors.invalid_content("properties.diskSizeGB: a number is expected")
         kept = {
             **properties,
             "diskSizeGB": size,

@@ -156,7 +156,7 @@ class AddressRecords(WrittenType):
         ttl, records = call.properties.get(self._ttl), call.properties.get(self._records) or []
         if not _RECORD.fullmatch(name):
             raise errors.bad_request(f"The domain name '{name}.{zone}' is invalid.")
-        if not isinstance(ttl, int) or not 1 <= ttl < 1 << 31:
+        if ttl is None or not 1 <= ttl < 1 << 31:
             raise errors.bad_request(f"The TTL '{ttl}' of the record set '{name}' is not valid: 1-2147483647 seconds.")
         for record in records:
             try:

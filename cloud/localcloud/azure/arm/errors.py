@@ -7,7 +7,7 @@ cloudquery issue 6626 (api-version); azure-rest-api-specs issue 8075. `NotEmulat
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from localcloud.azure.arm.path import ArmPath
@@ -33,6 +33,14 @@ def invalid_content(problem: str) -> ServiceError:
     return ServiceError(
         400, "InvalidRequestContent", f"The request content was invalid and could not be deserialized: '{problem}'."
     )
+
+
+def invalid_format(type_name: str, path: Sequence[str], problem: str) -> ServiceError:
+    """400 for a member of another JSON type: of Microsoft.Network's own properties, or as ARM itself has it."""
+    place = f"{'.'.join(path)}: {problem}"
+    if path[0] == "properties" and type_name.startswith("Microsoft.Network/"):
+        return ServiceError(400, "InvalidRequestFormat", f"Cannot parse the request. {place}.")
+    return invalid_content(place)
 
 
 def invalid_filter(term: str) -> ServiceError:

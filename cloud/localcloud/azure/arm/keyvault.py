@@ -72,8 +72,8 @@ def checked_properties(requested: dict[str, Any], current: Document | None, name
         raise errors.bad_request(f"Could not find member '{unknown[0]}' on object of type 'VaultProperties'.")
     if not requested.get("tenantId"):
         raise errors.bad_request("The parameter 'properties.tenantId' must be specified.")
-    sku = requested.get("sku")
-    family, name_of_sku = (enumerated(sku.get(key), _CHOICES[key]) if isinstance(sku, dict) else None for key in _SKU)
+    sku = requested.get("sku") or {}
+    family, name_of_sku = (enumerated(sku.get(key), _CHOICES[key]) for key in _SKU)
     if family is None or name_of_sku is None:
         raise errors.bad_request("The parameter 'properties.sku' must be family 'A', name 'standard' or 'premium'.")
     before = current["properties"] if current else {}
@@ -136,10 +136,8 @@ def _purge_protection(requested: dict[str, Any], before: dict[str, Any]) -> bool
     return bool(requested.get("enablePurgeProtection") or before.get("enablePurgeProtection"))
 
 
-def _network_rules(rules: Any) -> dict[str, Any]:
+def _network_rules(rules: dict[str, Any]) -> dict[str, Any]:
     """The network rules with the service's defaults; a bare address becomes a /32, as the service prints it."""
-    if not isinstance(rules, dict):
-        raise errors.bad_request("The parameter 'properties.networkAcls' must be an object.")
     if unknown := sorted(set(rules) - {"bypass", "defaultAction", "ipRules", "virtualNetworkRules"}):
         raise errors.bad_request(f"Could not find member '{unknown[0]}' on object of type 'NetworkRuleSet'.")
     return {

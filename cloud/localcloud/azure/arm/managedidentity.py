@@ -216,11 +216,11 @@ def _trust(properties: dict[str, Any]) -> dict[str, Any]:
     if unknown := sorted(set(properties) - {"issuer", "subject", "audiences"}):
         raise errors.bad_request(f"Could not find member '{unknown[0]}' on a federated identity credential.")
     issuer, subject, audiences = (properties.get(name) for name in ("issuer", "subject", "audiences"))
-    if not isinstance(issuer, str) or urlsplit(issuer).scheme != "https" or len(issuer) > _MAXIMUM_LENGTH:
+    if not issuer or urlsplit(issuer).scheme != "https" or len(issuer) > _MAXIMUM_LENGTH:
         raise errors.bad_request(f"Property 'issuer' must be an https URL of at most {_MAXIMUM_LENGTH} characters.")
-    if not isinstance(subject, str) or not 0 < len(subject) <= _MAXIMUM_LENGTH:
+    if not 0 < len(subject or "") <= _MAXIMUM_LENGTH:
         raise errors.bad_request(f"Property 'subject' must have 1-{_MAXIMUM_LENGTH} characters.")
-    if not isinstance(audiences, list) or len(audiences) != 1 or not isinstance(audiences[0], str):
+    if len(audiences or ()) != 1:
         raise errors.bad_request("Property 'audiences' must hold exactly one audience.")
     return {"issuer": issuer, "subject": subject, "audiences": audiences}
 

@@ -211,9 +211,7 @@ class FileShares(WrittenType):
 
 
 def _sku(body: Mapping[str, Any]) -> dict[str, str]:
-    sku = body.get("sku")
-    name = sku.get("name") if isinstance(sku, Mapping) else None
-    known = _SKU_NAME.fullmatch(name) if isinstance(name, str) else None
+    known = _SKU_NAME.fullmatch((body.get("sku") or {}).get("name") or "")
     if known is None:
         raise errors.bad_request("Required property 'sku.name' is missing, or is not a SKU of a storage account.")
     return {

@@ -78,24 +78,6 @@ def test_a_child_of_an_absent_parent_is_refused(world: ArmWorld) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("resource", "body", "place"),
-    [
-        ("Network/loadBalancers/one", {"sku": "Standard"}, "sku"),
-        ("Network/loadBalancers/one", {"properties": {"outboundRules": ["one"]}}, "properties.outboundRules"),
-        ("Network/virtualNetworks/one", {"properties": {"addressSpace": ["10.0.0.0/16"]}}, "properties.addressSpace"),
-        ("ContainerService/managedClusters/one", {"properties": {"aadProfile": True}}, "properties.aadProfile"),
-        ("KeyVault/vaults/kv-one", {"properties": {"networkAcls": {"ipRules": [7]}}}, "properties.networkAcls.ipRules"),
-    ],
-)
-def test_a_member_that_should_be_an_object_is_named(world: ArmWorld, resource: str, body: object, place: str) -> None:
-    assert error(world.call("PUT", f"{GROUP}/providers/Microsoft.{resource}", body)) == (
-        400,
-        "InvalidRequestContent",
-        f"The request content was invalid and could not be deserialized: '{place}: a JSON object is expected'.",
-    )
-
-
 def test_a_group_is_found_in_any_letter_case_and_by_head(world: ArmWorld) -> None:
     spelt = GROUP.replace("resourceGroups", "resourcegroups").replace("identity-local", "Identity-Local")
     assert [world.call(method, spelt).status_code for method in ("GET", "HEAD")] == [200, 204]

@@ -312,9 +312,8 @@ def test_a_condition_is_kept_and_can_be_changed(world: ArmWorld) -> None:
     [
         {"condition": "@Resource[Microsoft.ServiceBus/namespaces/queues:Name] stringEquals 'foo'"},
         {"condition": _EQUALS, "conditionVersion": "1.0"},
-        {"condition": 7},
     ],
-    ids=["an unknown attribute", "the first version", "no text"],
+    ids=["an unknown attribute", "the first version"],
 )
 def test_what_is_no_condition_is_refused_without_a_reason(world: ArmWorld, properties: dict[str, Any]) -> None:
     assert error(world.assign(role=OWNER, **properties)) == (
