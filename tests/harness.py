@@ -176,7 +176,8 @@ class LocalStack:
         """Run the commands of `idstack` that a failed one has printed, each on its line; returns them."""
         commands = re.findall(r"^    (\.venv/bin/idstack .*)$", printed, re.MULTILINE)
         for command in commands:
-            self.run("sh", "-c", command)
+            # The script would find the configuration of the checkout.
+            self.run("sh", "-c", command.replace(".venv/bin/idstack", f"{self.python} -m ops", 1))
         return commands
 
     def up(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -303,11 +304,12 @@ def running_stack(
 def _without_logs(stack: LocalStack) -> None:
     """Take from the engine the place of its logs: to compress and encrypt one takes a quarter of a command's time.
 
-    It goes on without (`StartLogging` in pkg/logging/encrypted.go of Pulumi 3.259.0).
+    It goes on without (`StartLogging` in pkg/logging/encrypted.go of Pulumi 3.259.0). Nothing else is made here: the
+    choice of the plugins comes before.
     """
-    paths = LocalPaths(stack.state)
-    paths.create()
-    (paths.home / "logs").touch()
+    home = LocalPaths(stack.state).home
+    home.mkdir(mode=0o700, parents=True)
+    (home / "logs").touch()
 
 
 def empty_project(root: Path, *, warm: bool = False, **faults: Any) -> LocalStack:
