@@ -201,7 +201,8 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
                 path: provider_pb2.PropertyDiff(kind=_KINDS[change.kind, change.replace], inputDiff=change.input)
                 for path, change in diff.changes.items()
             },
-            hasDetailedDiff=True,
+            # As the real plugins: without a change the engine has no details to show.
+            hasDetailedDiff=bool(diff.changes),
         )
 
     @_answer

@@ -5,7 +5,7 @@ The SDK shows some levels of ARM's JSON flattened away (`properties.clientId` is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from emulated.azure_native.table import ResourceRow
@@ -39,9 +39,18 @@ _FLATTENED: Final = frozenset(
 )
 _BESIDE_PROPERTIES: Final = frozenset({"id", "name", "type", "location", "tags", "sku", "zones", "extendedLocation"})
 # Members of every ARM resource other than `properties`.
-_ENVELOPE: Final = frozenset(
-    {"location", "tags", "properties", "identity", "sku", "kind", "extendedLocation", "managedBy"}
-)
+_ENVELOPE: Final = _BESIDE_PROPERTIES | {"properties", "identity", "kind", "managedBy"}
+# Classes of which azure-native has some arguments at another level or under another name in a request: these, or all
+# that are not beside `properties`.
+_ELSEWHERE: Final[Mapping[str, frozenset[str]]] = {
+    "EncryptionArgs": frozenset({"encryptionIdentity", "keyVaultProperties"}),
+    "IpamPoolPrefixAllocationArgs": frozenset({"id"}),
+    **dict.fromkeys(
+        ("ApplicationGatewayIPConfigurationArgs", "DelegationArgs", "ManagedClusterPropertiesAutoScalerProfileArgs"),
+        frozenset(),
+    ),
+    **dict.fromkeys(("NatGatewayArgs", "RouteTableArgs", "VirtualNetworkPeeringArgs"), frozenset()),
+}
 
 
 def request_body(row: ResourceRow, inputs: Props) -> dict[str, Any]:
@@ -54,6 +63,21 @@ def request_body(row: ResourceRow, inputs: Props) -> dict[str, Any]:
             target = body.setdefault("properties", {}) if nested else body
             target[_wire_name(row.arguments, name)] = _to_wire(shape, plain[name])
     return body
+
+
+def misplaced(shape: PropertyType, value: Value, path: str) -> Iterator[str]:
+    """The paths of inputs, at `path` or below, that azure-native has elsewhere in a request than `request_body`."""
+    match shape.kind, unwrap(value):
+        case "object", dict(members):
+            elsewhere = _ELSEWHERE.get(shape.type.__name__)
+            for name, item in members.items():
+                if elsewhere is not None and (name in elsewhere or not (elsewhere or name in _BESIDE_PROPERTIES)):
+                    yield f"{path}.{name}"
+                elif inner := properties(shape.type).get(name):
+                    yield from misplaced(inner, item, f"{path}.{name}")
+        case "list", list(items) if shape.item is not None:
+            for index, item in enumerate(items):
+                yield from misplaced(shape.item, item, f"{path}[{index}]")
 
 
 def outputs(cls: type, response: Mapping[str, Any]) -> Props:
@@ -168,6 +192,8 @@ def _preview_value(shape: PropertyType, value: Value) -> Value:
         return preview(shape.type, value)
     if shape.kind == "list" and shape.item is not None and isinstance(value, list):
         return [_preview_value(shape.item, item) for item in value]
+    if shape.kind == "map" and shape.item is not None and isinstance(value, dict):
+        return {name: _preview_value(shape.item, item) for name, item in value.items()}
     return UNKNOWN if shape.kind == "map" and isinstance(value, list) else value
 
 

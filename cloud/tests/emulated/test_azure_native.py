@@ -227,6 +227,20 @@ def test_location_comes_from_the_resource_group_and_is_compared_loosely(
     assert moved.changes == {"location": PropertyChange("update", replace=True)}
 
 
+def test_an_id_in_another_letter_case_is_no_change(azure_native: AzureNative) -> None:
+    group = "/subscriptions/s/resourceGroups/g"
+    network, link = (
+        f"{group}/providers/Microsoft.Network/virtualNetworks/v",
+        "azure-native:privatedns:VirtualNetworkLink",
+    )
+    for token, before, after, paths in (
+        (ASSIGNMENT, {"scope": f"{group}/providers/a/b/c"}, {"scope": f"{group.lower()}/providers/A/b/c"}, set()),
+        (link, {"virtualNetwork": {"id": network}}, {"virtualNetwork": {"id": network.upper()}}, set()),
+        (ASSIGNMENT, {"scope": group}, {"scope": group.lower()}, {"scope"}),
+    ):
+        assert set(azure_native.resource(token).diff(urn(token), "id", before, {}, after).changes) == paths
+
+
 @pytest.mark.parametrize(
     ("before", "after", "differing"),
     [

@@ -185,11 +185,46 @@ def test_flattened_arguments_go_into_properties() -> None:
     }
 
 
-def test_the_identity_and_sku_of_a_flattened_type_stay_beside_properties() -> None:
+def test_what_is_beside_properties_in_a_flattened_type_stays_there() -> None:
     identity, sku = {"type": "SystemAssigned"}, {"name": "Base", "tier": "Free"}
     inputs = {"resourceGroupName": "g", "resourceName": "c", "identity": identity, "sku": sku, "dnsPrefix": "p"}
     body = {"identity": identity, "sku": sku, "properties": {"dnsPrefix": "p"}}
     assert projection.request_body(_CLUSTER, inputs) == body
+    address = RESOURCES["azure-native:network:PublicIPAddress"]
+    assert projection.request_body(address, {"zones": ["1"], "idleTimeoutInMinutes": 4}) == {
+        "zones": ["1"],
+        "properties": {"idleTimeoutInMinutes": 4},
+    }
+
+
+@pytest.mark.parametrize(
+    ("token", "inputs", "path"),
+    [
+        (
+            "containerservice:ManagedCluster",
+            {"autoScalerProfile": {"expander": "random"}},
+            "autoScalerProfile.expander",
+        ),
+        (
+            "storage:StorageAccount",
+            {"encryption": {"keyVaultProperties": {"keyName": "k"}}},
+            "encryption.keyVaultProperties",
+        ),
+        (
+            "network:VirtualNetwork",
+            {"addressSpace": {"ipamPoolPrefixAllocations": [{"id": "/pool", "numberOfIpAddresses": "8"}]}},
+            "addressSpace.ipamPoolPrefixAllocations[0].id",
+        ),
+        ("network:Subnet", {"delegations": [{"name": "d", "serviceName": "s"}]}, "delegations[0].serviceName"),
+        ("network:Subnet", {"routeTable": {"id": "/table"}}, None),
+    ],
+)
+def test_an_input_that_a_request_has_elsewhere_is_named(token: str, inputs: dict[str, Any], path: str | None) -> None:
+    shapes = properties(RESOURCES[f"azure-native:{token}"].arguments)
+
+    found = [place for name in inputs for place in projection.misplaced(shapes[name], inputs[name], name)]
+
+    assert found == ([] if path is None else [path])
 
 
 def test_what_the_service_sets_in_a_map_entry_is_not_an_input() -> None:
@@ -228,6 +263,9 @@ def test_a_preview_knows_what_is_given_and_no_more() -> None:
     assert preview["properties"]["value"] == Secret("x")
     assert preview["properties"]["secretUri"] is UNKNOWN
     assert "secretName" not in preview
+    add_ons = {"addonProfiles": {"azureKeyvaultSecretsProvider": {"enabled": True}}}
+    profile = {"enabled": True, "config": UNKNOWN, "identity": UNKNOWN}
+    assert projection.preview(_CLUSTER.outputs, add_ons)["addonProfiles"] == {"azureKeyvaultSecretsProvider": profile}
 
 
 def test_drift_reaches_the_inputs_and_service_defaults_do_not() -> None:

@@ -135,7 +135,7 @@ def test_ignored_properties_are_no_diff(stub: provider_pb2_grpc.ResourceProvider
         )
     )
 
-    assert diff.changes == provider_pb2.DiffResponse.DIFF_NONE
+    assert (diff.changes, diff.hasDetailedDiff) == (provider_pb2.DiffResponse.DIFF_NONE, False)
 
 
 def test_a_resource_that_is_gone_has_no_id(stub: provider_pb2_grpc.ResourceProviderStub) -> None:
