@@ -95,8 +95,8 @@ def _refresh(engine: Engine, report: Callable[[str], None]) -> None:
 def _credentials_of_deleted_applications(engine: Engine) -> set[str]:
     """URNs of the registrations that were deleted with their applications, and of resources that only these use.
 
-    They include the schedules with their certificates: a new application has a new client id, and loaders accept a new
-    document only with a new certificate.
+    They include the schedules, as a new application has a new client id. Certificates stay: if the application is
+    restored, the vault's goes on, and another one of its slot would begin at the same second, so that no pod loads it.
     """
     resources = engine.resources()
     registrations = [resource for resource in resources if resource["type"] == resource_types.REGISTERED_CERTIFICATE]
@@ -113,7 +113,8 @@ def _credentials_of_deleted_applications(engine: Engine) -> set[str]:
         for resource in resources
         if resource.get("parent") in parents
         and (
-            resource["type"] == resource_types.REGISTERED_CERTIFICATE or resource["type"].startswith(resource_types.OWN)
+            resource["type"] == RenewedType.REGISTRATION
+            or (resource["type"].startswith(resource_types.OWN) and resource["type"] != RenewedType.CERTIFICATE)
         )
     }
 

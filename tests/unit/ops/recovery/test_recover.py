@@ -247,8 +247,9 @@ def test_certificates_of_a_deleted_application_leave_the_state(
     assert done.code == 0, done.error
     assert "removing the certificates of deleted applications from the state:\n  two\n" in done.output
     kept = [resource["urn"] for resource in only_one_left.imported["deployment"]["resources"]]
-    left = (*_credential("one"), _of("two", "azuread:index/application:Application"), _secret("two"))
-    assert kept == [resource["urn"] for resource in left], "the vault has the secret still"
+    stay = ("azuread:index/application:Application", "idstack:index:Certificate")
+    left = (*_credential("one"), *(_of("two", token) for token in stay), _secret("two"))
+    assert kept == [resource["urn"] for resource in left], "the vault has secret and certificate still"
     assert only_one_left.asked.count("refresh") == 2
 
 
