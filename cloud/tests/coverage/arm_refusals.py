@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import httpx
 
-from localcloud.core.cluster import ClusterKind, Endpoint
 from localcloud.azure.shared.held import Lock
+from localcloud.core.cluster import ClusterKind, Endpoint
 from localcloud.testing.arm import (
     CLUSTER,
     GROUP,

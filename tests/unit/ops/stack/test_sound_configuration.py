@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 import yaml
@@ -94,7 +94,7 @@ def test_what_never_changes_is_said_before_what_the_change_would_need(
     def outputs(_: Engine) -> object:
         if not is_known:
             raise CommandError("there is no login")
-        azure = {"azureAuthenticationConfig": {"managedIdentities": {}}}
+        azure: dict[str, Any] = {"azureAuthenticationConfig": {"managedIdentities": {}}}
         return {"hostedClusters": {"hc1": {"hostedClusterSpec": {"platform": {"azure": azure}}}}}
 
     monkeypatch.setattr(Engine, "outputs", outputs)
