@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -13,12 +12,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
 from ops.stack.errors import WrongUsageError
-from ops.stack.terminal import Terminal
+from ops.stack.terminal import Terminal, terminal_for
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _STANDARD_OUTPUT: Final = 1
@@ -74,13 +74,13 @@ def run_streaming(
     interruption = _Interruption()
     with (
         handling_signals(interruption.handle),
-        Terminal.of_person(output) as terminal,
+        terminal_for(output) as terminal,
         subprocess.Popen(
             command,
             cwd=directory,
             env=environment,
-            stdin=terminal.side if terminal else None,
-            stdout=terminal.side if terminal and os.isatty(output) else output,
+            stdin=terminal.input,
+            stdout=terminal.output,
             stderr=subprocess.PIPE,
             text=True,
             errors="replace",
@@ -102,14 +102,9 @@ def run_passing_on(command: Sequence[str], *, directory: Path, environment: Mapp
     interruption = _Interruption()
     with (
         handling_signals(interruption.handle),
-        Terminal.of_person(_STANDARD_OUTPUT) as terminal,
+        terminal_for(_STANDARD_OUTPUT) as terminal,
         subprocess.Popen(
-            command,
-            cwd=directory,
-            env=environment,
-            stdin=terminal.side if terminal else None,
-            stdout=terminal.side if terminal and os.isatty(_STANDARD_OUTPUT) else None,
-            process_group=0,
+            command, cwd=directory, env=environment, stdin=terminal.input, stdout=terminal.output, process_group=0
         ) as process,
         interruption.of(process, None, terminal),
     ):
@@ -121,16 +116,13 @@ class _Interruption:
 
     def __init__(self) -> None:
         self.reason: str | None = None
-        self._terminal: Terminal | None = None
-        self._process: subprocess.Popen[Any] | None = None
+        self._engine: Callable[[signal.Signals], None] | None = None
         self._pending: signal.Signals | None = None
         # Reentrant: a signal handler may interrupt the holder.
         self._lock = threading.RLock()
 
     @contextmanager
-    def of(
-        self, process: subprocess.Popen[Any], deadline: Deadline | None, terminal: Terminal | None
-    ) -> Iterator[None]:
+    def of(self, process: subprocess.Popen[Any], deadline: Deadline | None, terminal: Terminal) -> Iterator[None]:
         """Interrupt this engine in its terminal: at once if a signal came during its start, or at the deadline."""
         timer = None
         if deadline is not None:
@@ -138,9 +130,9 @@ class _Interruption:
             timer.daemon = True
             timer.start()
         with self._lock:
-            self._process, self._terminal = process, terminal
+            self._engine = partial(terminal.send, process)
             if self._pending is not None:
-                process.send_signal(self._pending)
+                self._engine(self._pending)
         try:
             yield
         finally:
@@ -178,12 +170,10 @@ class _Interruption:
             if self.reason is not None:
                 return
             self.reason = reason
-            if self._process is None:
+            if self._engine is None:
                 self._pending = number
-            elif number == signal.SIGINT and self._terminal is not None:
-                self._terminal.interrupt(self._process)
             else:
-                self._process.send_signal(number)
+                self._engine(number)
 
 
 # The operation of deletions before a replacement, and of those after one, which the engine survives.

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import termios
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -113,35 +114,38 @@ print(ended, file=sys.stderr)
 """
 
 
+_WAITING = "sleep 3600 & trap 'kill $! 2>/dev/null; echo ended >&2; exit 7' INT; echo ready; wait"
+_READING = "stty raw; echo ready; dd bs=1 count=1 2>/dev/null | od -A n -t x1 >&2; exit 7"
+
+
 @pytest.mark.parametrize(
-    ("engine", "got"),
-    [
-        ("sleep 3600 & trap 'kill $! 2>/dev/null; echo ended >&2; exit 7' INT; echo ready; wait", "a signal\nended\n"),
-        ("stty raw; echo ready; dd bs=1 count=1 2>/dev/null | od -A n -t x1 >&2; exit 7", " 03\n"),
-    ],
+    ("engine", "is_shown", "got"),
+    [(_WAITING, True, "a signal\nended\n"), (_WAITING, False, "a signal\nended\n"), (_READING, True, " 03\n")],
 )
-def test_ctrl_c_reaches_an_engine_once_whether_it_reads_keys_or_not(engine: str, got: str) -> None:
+def test_ctrl_c_reaches_an_engine_once_whether_it_reads_keys_or_not(engine: str, is_shown: bool, got: str) -> None:
     terminal, side = pty.openpty()
+    before = termios.tcgetattr(side)
     with subprocess.Popen(
         [sys.executable, "-c", _COMMAND, engine],
         stdin=side,
-        stdout=subprocess.PIPE,
+        stdout=side if is_shown else subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=_ROOT,
         text=True,
         start_new_session=True,
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     ) as command:
-        assert command.stdout is not None
-        assert command.stdout.readline() == "ready\n"
-        assert not termios.tcgetattr(side)[3] & termios.ICANON
+        with os.fdopen(os.dup(terminal)) if is_shown else nullcontext(command.stdout) as shown:
+            assert shown is not None
+            assert shown.readline().strip() == "ready"
+        assert (termios.tcgetattr(side) == before) != is_shown
 
         os.write(terminal, b"\x03\x03")
 
         errors = command.communicate(timeout=60)[1]
     assert errors.partition("Ended")[0] == got
     assert errors.endswith("interrupted_by='SIGINT')\n")
-    assert termios.tcgetattr(side)[3] & termios.ICANON, "the terminal is as it was"
+    assert termios.tcgetattr(side) == before
     os.close(terminal)
     os.close(side)
 
