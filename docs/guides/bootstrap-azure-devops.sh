@@ -9,7 +9,7 @@
 #
 # REVIEWERS are mail addresses of users. BACKEND_* is where the state is, KEY the Key Vault key that is the stack's
 # `secretsprovider`. Sources: learn.microsoft.com/azure/devops, "Manually set workload identity service connections",
-# and its REST API ("Endpoints - Create", "Environments - Add", "Check Configurations - Add").
+# and its REST API ("Endpoints - Create", "Environments - Add", "Check Configurations - Add" and "- List").
 set -euo pipefail
 
 missing=()
@@ -28,6 +28,12 @@ trap 'rm -f "$body"' EXIT
 invoke() { # <area> <resource> [argument ...]: a call of Azure DevOps' REST API
     az devops invoke --organization "$ORGANIZATION" --area "$1" --resource "$2" \
         --route-parameters "project=$PROJECT" --api-version 7.1-preview --output tsv "${@:3}"
+}
+
+protect() { # <resource type> <resource id> <what tells the check>: makes the check in $body, unless it is there
+    [ -n "$(invoke PipelinesChecks configurations --query "value[?$3].id" \
+        --query-parameters "resourceType=$1" "resourceId=$2" "\$expand=settings")" ] ||
+        invoke PipelinesChecks configurations --query id --http-method POST --in-file "$body" >/dev/null
 }
 
 assign() { # <object id> <role> <scope>
@@ -61,23 +67,24 @@ container+=/blobServices/default/containers/$BACKEND_CONTAINER
 key=$(az keyvault show --name "$KEY_VAULT" --query id --output tsv)/keys/$KEY
 project_id=$(az devops project show "${where[@]}" --query id --output tsv)
 
-# The environment with its check for approvals, unless it exists.
+# The environment and its check for approvals, each unless it exists: a run may have ended between the two.
 environment=$(invoke distributedtask environments --query 'value[0].id' --query-parameters "name=$STACK-approval")
 if [ "${environment:-None}" = None ]; then
-    approvers=()
-    for reviewer in $REVIEWERS; do
-        approvers+=("{\"id\": \"$(az devops user show --organization "$ORGANIZATION" --user "$reviewer" \
-            --query id --output tsv)\"}")
-    done
     printf '{"name": "%s-approval"}' "$STACK" >"$body"
     environment=$(invoke distributedtask environments --query id --http-method POST --in-file "$body")
-    cat >"$body" <<END
-{"type": {"id": "8c6f20a7-a545-4486-9777-f762fafe0d4d", "name": "Approval"}, "timeout": $longest,
+fi
+approvers=()
+for reviewer in $REVIEWERS; do
+    approvers+=("{\"id\": \"$(az devops user show --organization "$ORGANIZATION" --user "$reviewer" \
+        --query id --output tsv)\"}")
+done
+approval=8c6f20a7-a545-4486-9777-f762fafe0d4d
+cat >"$body" <<END
+{"type": {"id": "$approval", "name": "Approval"}, "timeout": $longest,
  "settings": {"approvers": [$(IFS=,; printf %s "${approvers[*]}")], "requesterCannotBeApprover": true},
  "resource": {"type": "environment", "id": "$environment"}}
 END
-    invoke PipelinesChecks configurations --query id --http-method POST --in-file "$body" >/dev/null
-fi
+protect environment "$environment" "type.id=='$approval'"
 
 az group create --name "$group" --location "$LOCATION" --output none
 for purpose in reader deployer; do # the identity that previews, and the one that deploys
@@ -98,18 +105,18 @@ for purpose in reader deployer; do # the identity that previews, and the one tha
 END
         connection=$(az devops service-endpoint create "${where[@]}" --query id --output tsv \
             --service-endpoint-configuration "$body")
-        if [ "$purpose" = deployer ]; then
-            # Only jobs of the branch main may use it, whatever another branch's pipeline contains.
-            cat >"$body" <<END
+    fi
+    if [ "$purpose" = deployer ]; then
+        # Only jobs of the branch main may use it, whatever another branch's pipeline contains.
+        branches=86b05a0c-73e6-4f7d-b3cf-e38f3b39a75b
+        cat >"$body" <<END
 {"type": {"id": "fe1de3ee-a436-41b4-bb20-f6eb4cb879a7", "name": "Task Check"}, "timeout": $longest,
  "settings": {"displayName": "Branch control",
-  "definitionRef": {
-   "id": "86b05a0c-73e6-4f7d-b3cf-e38f3b39a75b", "name": "evaluatebranchProtection", "version": "0.0.1"},
+  "definitionRef": {"id": "$branches", "name": "evaluatebranchProtection", "version": "0.0.1"},
   "inputs": {"allowedBranches": "refs/heads/main", "ensureProtectionOfBranch": "true"}},
  "resource": {"type": "endpoint", "id": "$connection"}}
 END
-            invoke PipelinesChecks configurations --query id --http-method POST --in-file "$body" >/dev/null
-        fi
+        protect endpoint "$connection" "settings.definitionRef.id=='$branches'"
     fi
     # Azure DevOps makes up issuer and subject of the connection.
     shown=(az devops service-endpoint show "${where[@]}" --id "$connection" --output tsv)

@@ -30,7 +30,7 @@ _STACK = {
     "KEY_VAULT": "kv-pulumi",
     "KEY": "pulumi",
 }
-# Notes its arguments and its input. It answers a search with what is in `known`, and a question with an id.
+# Notes its arguments and its input. It answers a search with what is in `known` or `checks`, and a question with an id.
 _PROGRAM = """\
 #!/bin/sh
 {{
@@ -43,6 +43,7 @@ _PROGRAM = """\
 }} >> "{folder}/calls"
 case "$*" in
     *"deployment-branch-policies --jq"* | *"?appRoleId"* | *"definition list"*) cat "{folder}/known" ;;
+    *resourceId=*) cat "{folder}/checks" ;;
     *"value[0]"* | *"service-endpoint list"*) cat "{folder}/known" ;;
     users/* | *" users/"* | */teams/*) echo '{{"type":"Team","id":7}}' ;;
     *rbac*) ;;
@@ -53,10 +54,11 @@ esac
 _Call = tuple[str, list[str], str]
 
 
-def run(script: Path, folder: Path, known: str = "", **changes: str) -> tuple[str, list[_Call]]:
+def run(script: Path, folder: Path, known: str = "", checks: str = "", **changes: str) -> tuple[str, list[_Call]]:
     """Run a script; returns what it prints, and what each program was asked, with its input."""
     (folder / "calls").write_text("")
     (folder / "known").write_text(known)
+    (folder / "checks").write_text(checks)
     for name in ("az", "gh", "idstack"):
         (folder / name).write_text(_PROGRAM.format(folder=folder, name=name))
         (folder / name).chmod(0o755)
@@ -143,11 +145,27 @@ def _roles(calls: Sequence[Sequence[str]]) -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize("script", [GITHUB, AZURE_DEVOPS], ids=["github", "azure-devops"])
 def test_what_would_be_refused_a_second_time_is_left_out_then(script: Path, tmp_path: Path) -> None:
-    _, again = run(script, tmp_path, known="there\n")
+    _, again = run(script, tmp_path, known="there\n", checks="there\n")
 
     assert not any("POST" in words for _, words, _ in again)
     assert not any(words[:3] == ["role", "definition", "create"] for _, words, _ in again)
     assert not any(words[:3] == ["devops", "service-endpoint", "create"] for _, words, _ in again)
+
+
+def test_a_run_that_ended_before_a_check_is_completed_by_the_next(tmp_path: Path) -> None:
+    """Else prod would be deployed without an approval, or from any branch."""
+    _, calls = run(AZURE_DEVOPS, tmp_path, known="there\n")
+
+    made = [(words[0], json.loads(given)) for _, words, given in calls if "POST" in words]
+    assert [(check["resource"], check["type"]["name"]) for _, check in made] == [
+        ({"type": "environment", "id": "there"}, "Approval"),
+        ({"type": "endpoint", "id": "there"}, "Task Check"),
+    ]
+    looked = [words for _, words, _ in calls if any(word.startswith("resourceId=") for word in words)]
+    assert [value(words, "--query-parameters") for words in looked] == [
+        "resourceType=environment",
+        "resourceType=endpoint",
+    ]
 
 
 def test_azure_devops_gets_connections_and_an_approval(tmp_path: Path) -> None:
