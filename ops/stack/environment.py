@@ -52,6 +52,10 @@ _FOREIGN: Final = frozenset(
         "ALL_PROXY",
     }
 )
+# What would give program or plugins another interpreter, other modules, no end, or another cloud.
+_DIVERTING: Final = frozenset(
+    {"PULUMI_PYTHON_CMD", "PYTHONHOME", "PYTHONINSPECT", "PYTHONSAFEPATH", LOCAL_ENVIRONMENT_VARIABLE}
+)
 # The only variable of this program that a stack on Azure takes from its caller. The others are for tests.
 _OWN_PREFIX: Final = "IDSTACK_"
 _OWN_KEPT: Final = frozenset({CACHE_VARIABLE})
@@ -147,7 +151,7 @@ def variables(stack: str, base: Mapping[str, str] = os.environ, *, root: Path = 
         "PULUMI_PARALLEL": base.get("PULUMI_PARALLEL", _PARALLEL),
         "PATH": os.pathsep.join([str(VENV / "bin"), _engine_directory(), base.get("PATH", os.defpath)]),
     }
-    inherited = {name: value for name, value in base.items() if name not in (LOCAL_ENVIRONMENT_VARIABLE, "PYTHONHOME")}
+    inherited = {name: value for name, value in base.items() if name not in _DIVERTING}
     if not is_local(stack):
         backend = backend_of(stack, root, base)
         return {

@@ -116,9 +116,10 @@ def test_a_local_cloud_of_another_release_can_be_started(local: dict[str, str], 
     assert "ARM_TENANT_ID" not in variables("local", local)
 
 
-def test_the_local_cloud_is_not_named_to_any_other_stack(local: dict[str, str]) -> None:
-    inherited = {**local, "IDSTACK_LOCAL_ENVIRONMENT": "/somewhere/environment.json"}
-    assert "IDSTACK_LOCAL_ENVIRONMENT" not in variables("dev", inherited)
+@pytest.mark.parametrize("stack", ["local", "dev"])
+def test_nothing_gives_the_program_another_interpreter_or_cloud(local: dict[str, str], stack: str) -> None:
+    names = ("PULUMI_PYTHON_CMD", "PYTHONHOME", "PYTHONINSPECT", "PYTHONSAFEPATH", "IDSTACK_LOCAL_ENVIRONMENT")
+    assert "/somewhere" not in variables(stack, {**local, **dict.fromkeys(names, "/somewhere")}).values()
 
 
 def test_the_engine_makes_32_calls_at_once_unless_the_caller_sets_it(local: dict[str, str]) -> None:
