@@ -11,7 +11,7 @@ import os
 import re
 import sqlite3
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -29,6 +29,7 @@ from ops.stack import environment, plugins
 from ops.stack.configuration import with_salt
 from ops.stack.engine import Engine
 from ops.stack.environment import LocalPaths
+from ops.stack.state import State, without
 from tests.seeds import administrators_seed
 from tests.warm import virtual_environment
 
@@ -179,6 +180,22 @@ class LocalStack:
             # The script would find the configuration of the checkout.
             self.run("sh", "-c", command.replace(".venv/bin/idstack", f"{self.python} -m ops", 1))
         return commands
+
+    def forget(self, urns: Collection[str]) -> None:
+        """Take resources out of the state."""
+        self.replace_state(without(json.loads(self.pulumi("stack", "export").stdout), urns))
+
+    def replace_state(self, state: State) -> None:
+        """`pulumi stack import`."""
+        file = self.state / "another.json"
+        file.write_text(json.dumps(state), encoding="utf-8")
+        self.pulumi("stack", "import", "--file", str(file))
+        file.unlink()
+
+    def adopt(self) -> None:
+        """`idstack up`, and the commands that it ends with, until it prints none."""
+        while self.follow(self.idstack("up", "--continue-on-error", check=False).stderr):
+            pass
 
     def up(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """`pulumi up` without a separate preview; returns when every Deployment is ready."""

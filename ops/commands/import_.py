@@ -28,7 +28,7 @@ from ops.recovery.orphans import shown
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError, writing
 from ops.stack.settings import require_sound_configuration
-from ops.stack.state import Plan, name_of
+from ops.stack.state import Plan, name_of, resources_in, type_of
 from ops.world.adoption_guard import adoption_guard
 
 TypeArgument = Annotated[str, typer.Argument(metavar="TYPE", help="Type token, such as azure-native:keyvault:Vault.")]
@@ -63,12 +63,38 @@ def resource(
     id: IdArgument,
     stack: StackOption = DEFAULT_STACK,
 ) -> None:
-    """Adopt one resource (`idstack import TYPE NAME ID`). Other options (--parent, --provider) go to the engine."""
+    """Adopt one resource (`idstack import TYPE NAME ID`), unless the next `up` would replace it.
+
+    Other options (--parent, --provider) go to the engine.
+    """
     engine = Engine(stack)
     require_sound_configuration(engine)
     prepare(engine, Screen(as_json=False))
     _require_own(engine, type_token, name, id)
-    engine.import_(type_token, name, id, *context.args)
+    _adopt(engine, type_token, name, id, *context.args)
+
+
+def _adopt(engine: Engine, *arguments: str) -> None:
+    """Import; raises CommandError if the next `up` would replace what was imported, with the state as it was before.
+
+    An import has as inputs what the service answers, also what the program leaves to the service.
+    """
+    before = engine.state()
+    engine.import_(*arguments)
+    # A role of an identity that is gone is there to be replaced (`ops/stack/existing.py`).
+    others = {resource_types.ROLE_ASSIGNMENT, *(resource["urn"] for resource in resources_in(before))}
+    try:
+        steps = [step for step in engine.planned()["steps"] if step["op"] == "replace"]
+    except CommandError as error:
+        engine.replace_state(before)
+        raise CommandError(f"nothing was adopted, because it is unknown what `up` would do with it: {error}") from None
+    lost = [step for step in steps if others.isdisjoint((step["urn"], type_of(step["urn"])))]
+    if lost:
+        engine.replace_state(before)
+        listed = (f"- {name_of(step['urn'])}: {', '.join(step.get('replaceReasons') or ())}" for step in lost)
+        reason = "nothing was adopted, because the next `up` would delete and recreate it: these inputs differ:"
+        remedy = "say what exists, then run the command again; otherwise delete or rename it"
+        raise CommandError("\n".join([reason, *listed, f"Let Pulumi.{engine.stack}.yaml {remedy}"]))
 
 
 def _require_own(engine: Engine, type_token: str, name: str, id: str) -> None:
@@ -242,4 +268,4 @@ def file(
     if lines := [f"- {id}: {why}" for id, why in objections.items() if why]:
         raise CommandError("\n".join(["nothing was adopted, because these may not be this stack's:", *lines]))
     matching.enter_providers(engine, path)
-    engine.import_("--file", str(path.absolute()))
+    _adopt(engine, "--file", str(path.absolute()))

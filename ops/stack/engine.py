@@ -185,9 +185,9 @@ class Engine(PulumiRuns):
         self._stream("refresh", *flags, *self._configuration())
 
     def import_(self, *arguments: str) -> None:
-        """`pulumi import`, which prompts as `up` does. The next `up` protects the resource if the program says so."""
+        """`pulumi import`, which prompts as `up` does, and protects what it imports until an `up` of the program."""
         # The program has the code already, and the project's plugins have no schema to generate it from.
-        flags = ("--generate-code=false", "--protect=false", "--suppress-outputs")
+        flags = ("--generate-code=false", "--suppress-outputs")
         self._stream("import", *self._unattended, *flags, *self._configuration(), *arguments)
 
     def unprotect(self) -> None:

@@ -61,6 +61,9 @@ class Existing:
         """The commands that adopt it, in this order."""
         if self.is_in_state:
             return [shlex.join(self._recover(stack))]
+        if self.type == resource_types.REGISTERED_CERTIFICATE:
+            # An import lacks the certificate, and the next `up` would replace it; the state has it.
+            return [shlex.join([".venv/bin/idstack", "recover", "--stack", stack, "--no-up"])]
         thing = [self.type, self.name, f"{self.before}{self.id}"]
         context = ["--parent", f"parent={self.parent}"]
         # An import uses the default provider by itself, and refuses one as an option.

@@ -41,6 +41,12 @@ def test_each_requirement_is_pinned_to_a_version_it_allows(wanted: Requirement) 
     assert wanted.specifier.contains(exact.version), "run `make lock`"
 
 
+def test_an_azure_native_that_replaces_what_it_imports_is_not_allowed() -> None:
+    """`requirements.in` says what the releases before this one do; `pyproject.toml` repeats its bounds."""
+    [azure_native] = [wanted for wanted in WANTED if wanted.name == "pulumi-azure-native"]
+    assert not azure_native.specifier.contains("3.28.99")
+
+
 def test_the_local_clouds_lock_has_what_it_asks_for_as_the_program_has_it() -> None:
     project = tomllib.loads((ROOT / "cloud/pyproject.toml").read_text(encoding="utf-8"))["project"]
     own = pins(LOCKS[1])

@@ -44,10 +44,7 @@ def another_backend(stack: LocalStack, outputs: dict[str, Any], owner_id: str | 
         stack.prepare()
         state = json.loads(stack.pulumi("stack", "export").stdout)
         state["deployment"]["resources"] = resources
-        file = stack.state / "another.json"
-        file.write_text(json.dumps(state), encoding="utf-8")
-        stack.pulumi("stack", "import", "--file", str(file))
-        file.unlink()
+        stack.replace_state(state)
         yield
     finally:
         shutil.rmtree(own)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from identity import resource_types
 from tests.engine.small_stack import small_stack
 from tests.harness import LocalStack
 
@@ -20,6 +22,10 @@ CREATE = {
 }
 CLUSTER = {"resourceGroup": "aks-local", "name": "aks-made", "create": CREATE}
 AKS = "management-cluster-aks"
+_ADOPTED = {
+    *(resource_types.MANAGED_CLUSTER, resource_types.VAULT, resource_types.MANAGED_IDENTITY),
+    *(resource_types.SERVICE_PRINCIPAL, resource_types.REGISTERED_CERTIFICATE),
+}
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +58,33 @@ def test_a_change_of_the_cluster_is_one_update(stack: LocalStack) -> None:
 
         config = outputs(stack)["addonProfiles"]["azureKeyvaultSecretsProvider"]["config"]
         assert config["rotationPollInterval"] == "5m"
+
+
+def test_what_exists_is_adopted_as_it_is_by_the_printed_commands(stack: LocalStack) -> None:
+    """Unless the next run would replace it."""
+    lost = {resource["type"]: resource for resource in stack.resources() if resource["type"] in _ADOPTED}
+    assert lost.keys() == _ADOPTED
+    urns = {resource["urn"] for resource in lost.values()}
+    before, uid = _ids(stack, urns), outputs(stack)["resourceUID"]
+    stack.forget(urns)
+    stopped = stack.idstack("up", "--continue-on-error", check=False).stderr
+    [adoption] = [line for line in stopped.splitlines() if f" {AKS} " in line]
+    with stack.configured(managementCluster={**CLUSTER, "create": {**CREATE, "network": {"policy": "calico"}}}):
+        refused = stack.idstack(*shlex.split(adoption)[1:], check=False)
+    assert f"- {AKS}: networkProfile.networkPolicy\n" in refused.stderr
+    assert not [resource for resource in stack.resources() if resource["urn"].endswith(AKS)]
+
+    stack.follow(stopped)
+    stack.adopt()
+
+    assert (_ids(stack, urns), outputs(stack)["resourceUID"]) == (before, uid)
+    assert not any(resource.get("protect") for resource in stack.resources()), "as the configuration says"
+    stack.up("--expect-no-changes")
+
+
+def _ids(stack: LocalStack, urns: set[str]) -> dict[str, str]:
+    """The ids of these resources, in one letter case."""
+    return {resource["urn"]: resource["id"].lower() for resource in stack.resources() if resource["urn"] in urns}
 
 
 def test_destroy_leaves_nothing_of_the_cluster_behind(stack: LocalStack) -> None:

@@ -105,6 +105,17 @@ def test_a_second_run_and_a_refresh_find_nothing_to_do(made: Made) -> None:
     made.stack.pulumi("refresh", "--yes", "--skip-preview", "--expect-no-changes")
 
 
+def test_parts_that_exist_are_adopted_as_they_are_by_the_printed_commands(made: Made) -> None:
+    """Of these an import records what may replace them."""
+    parts = {made.stack.resource(f"{PARTS}-{part}")["urn"] for part in ("network", "egress-address", "private-zone")}
+    made.stack.forget(parts)
+
+    made.stack.adopt()
+
+    assert parts <= {resource["urn"] for resource in made.stack.resources()}
+    made.stack.up("--expect-no-changes")
+
+
 def test_another_range_is_an_update_of_network_and_subnet(made: Made) -> None:
     wider = made.with_ranges(addressPrefix="10.0.0.0/15", subnetAddressPrefix="10.0.0.0/23")
     with made.stack.configured(hostedClusters=wider):

@@ -9,13 +9,14 @@ import pytest
 
 from identity.azure.client import AzureClient
 from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
 from tests.unit.ops import answers
 from tests.unit.ops.conftest import FakeEngine, Idstack
 
 TYPE = "azure-native:keyvault:Vault"
 PROVIDER = "urn:pulumi:dev::idstack::pulumi:providers:azure-native::azure"
 STACK = "urn:pulumi:dev::idstack::pulumi:pulumi:Stack::idstack-dev"
-_IMPORT = "import --generate-code=false --protect=false --suppress-outputs"
+_IMPORT = "import --generate-code=false --suppress-outputs"
 
 
 @pytest.mark.parametrize("words", [(TYPE, "vault", "/id", "--stack", "dev"), ("--stack", "dev", TYPE, "vault", "/id")])
@@ -27,7 +28,8 @@ def test_one_resource_is_imported_without_a_word_for_the_command(
     printed = idstack("import", *words, "--parent", "parent=urn:p")
 
     assert printed.code == 0, printed.error
-    assert engine.calls[-1] == f"{_IMPORT} {TYPE} vault /id --parent parent=urn:p --stack dev"
+    # An import protects, unless it is told not to.
+    assert f"{_IMPORT} {TYPE} vault /id --parent parent=urn:p --stack dev" in engine.calls
 
 
 def test_what_another_stack_has_is_not_adopted(engine: FakeEngine, idstack: Idstack, tmp_path: Path) -> None:
@@ -46,6 +48,43 @@ def test_what_another_stack_has_is_not_adopted(engine: FakeEngine, idstack: Idst
         "idstack: nothing was adopted, because these may not be this stack's:\n- /id: the stack prod has it\n",
     )
     assert not any(call.startswith("import") for call in engine.calls)
+
+
+@pytest.mark.parametrize(
+    ("type_token", "is_kept"), [(TYPE, False), ("azure-native:authorization:RoleAssignment", True)]
+)
+def test_what_the_next_run_would_replace_is_not_adopted(
+    engine: FakeEngine, idstack: Idstack, monkeypatch: pytest.MonkeyPatch, type_token: str, is_kept: bool
+) -> None:
+    """But the role of an identity that is gone: nothing is lost with it."""
+    engine.configures(tenantId="t")
+    engine.has_resources({"urn": "urn:pulumi:dev::idstack::a:b:C::known", "type": "a:b:C"})
+    named = {"op": "replace", "urn": f"urn:pulumi:dev::idstack::{type_token}::thing", "replaceReasons": ["a.b", "c"]}
+    known = {"op": "replace", "urn": "urn:pulumi:dev::idstack::a:b:C::known"}
+    monkeypatch.setattr(Engine, "planned", lambda self: {"steps": [known, named]})
+
+    done = idstack("import", type_token, "thing", "/id", "--stack", "dev")
+
+    assert done.code == (0 if is_kept else 1), done.error
+    assert ("stack import --stack dev --non-interactive" in engine.calls) != is_kept
+    assert ("\n- thing: a.b, c\nLet Pulumi.dev.yaml say what exists" in done.error) != is_kept
+
+
+def test_nothing_is_adopted_if_nobody_knows_what_the_next_run_does(
+    engine: FakeEngine, idstack: Idstack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Engine) -> None:
+        raise CommandError("`pulumi preview`: no access")
+
+    engine.configures(tenantId="t")
+    monkeypatch.setattr(Engine, "planned", fail)
+
+    done = idstack("import", TYPE, "vault", "/id", "--stack", "dev")
+
+    assert done.error.endswith(
+        "nothing was adopted, because it is unknown what `up` would do with it: `pulumi preview`: no access\n"
+    )
+    assert "stack import --stack dev --non-interactive" in engine.calls
 
 
 def test_the_help_lists_the_ways_to_import(idstack: Idstack) -> None:
@@ -100,7 +139,7 @@ def test_a_file_is_imported_as_one_resource_is(engine: FakeEngine, idstack: Idst
     printed = idstack("import", "file", str(file), "--stack", "dev")
 
     assert printed.code == 0, printed.error
-    assert engine.calls[-1] == f"{_IMPORT} --file {file} --stack dev"
+    assert f"{_IMPORT} --file {file} --stack dev" in engine.calls
 
 
 @pytest.mark.parametrize(("wanted", "is_adopted"), [("p-1", True), ("p-2", False)])

@@ -143,6 +143,15 @@ def test_the_plugins_own_secret_is_adopted_with_its_cloud_and_tenant() -> None:
     ]
 
 
+def test_a_certificate_is_adopted_with_what_the_state_has_of_it() -> None:
+    certificate = "azuread:index/applicationCertificate:ApplicationCertificate"
+    error = f'A resource with the ID "{_NAME}/certificate/{_NAME}" already exists: To be managed via Terraform'
+
+    [found] = existing.read(_log((certificate, {}), error))
+
+    assert found.commands("dev") == [".venv/bin/idstack recover --stack dev --no-up"]
+
+
 @pytest.mark.parametrize(("name", "is_named"), [("default", False), ("default_0_1_0", False), ("defaults", True)])
 def test_a_default_provider_is_not_named(name: str, is_named: bool) -> None:
     log = _log(_GRANT, _TAKEN, provider=f"{_OWN}::{name}")
@@ -238,15 +247,3 @@ def test_infrastructure_that_exists_may_stay_somebody_elses(parent: str, is_name
     assert " thing /subscriptions/s/resourceGroups/hc1-hc1-infra --parent " in hint
     advice = "If the infrastructure of hc1 belongs to another owner, configure `infrastructure: existing` there"
     assert (advice in hint) == is_named
-
-
-def test_import_asks_and_leaves_code_and_protection_to_the_program(engine: FakeEngine, idstack: Idstack) -> None:
-    engine.configures(tenantId="t")
-
-    printed = idstack("import", "--stack", "dev", _GRANT[0], "thing", "/id", "--parent", "parent=urn:p")
-
-    assert printed.code == 0, printed.error
-    assert engine.calls[-1:] == [
-        f"import --generate-code=false --protect=false --suppress-outputs {_GRANT[0]} thing /id --parent parent=urn:p "
-        "--stack dev"
-    ]
