@@ -36,7 +36,7 @@ class ExecRequest:
             document = json.loads(text)
             self.api_version = document["apiVersion"]
             self.interactive = (document.get("spec") or {}).get("interactive")
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise LoginRefusedError(f"{_VARIABLE} holds no ExecCredential; let kubectl or client-go set it") from None
         if self.api_version not in API_VERSIONS:
             raise LoginRefusedError(

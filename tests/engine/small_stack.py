@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from identity import resource_types
+from identity.credentials import rfc3339
+from identity.credentials.secret_tags import DELIVERED_AT
+from localcloud.testing.azure import SECRET_KIND, Store
 from tests.harness import LocalStack, running_stack
 
 
@@ -50,3 +53,12 @@ def registered_in_state(stack: LocalStack) -> dict[str, set[str]]:
 def documents(stack: LocalStack, kind: str) -> list[dict[str, Any]]:
     """What the local cloud remembers of a kind."""
     return [json.loads(text) for (found, _), text in stack.contents().items() if found == kind]
+
+
+def age_deliveries(store: Store) -> None:
+    """Let each version in the vaults be as old as its tag says, which the clock of a test has written."""
+    for key, secret in store.items(SECRET_KIND):
+        for version in secret["versions"]:
+            if at := (version["tags"] or {}).get(DELIVERED_AT):
+                version["created"] = version["updated"] = int(rfc3339.parse(at).timestamp())
+        store.put(SECRET_KIND, key, secret)

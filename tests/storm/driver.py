@@ -17,7 +17,7 @@ from tests.engine.clients import Client, bare_sign_in
 from tests.engine.held_faults import held
 from tests.engine.other_stacks import in_azure
 from tests.storm import model, tampering
-from tests.storm.plan import TAMPERING, Disturbance, Kind, Operation, Recovery, written
+from tests.storm.plan import TAMPERING, Disturbance, Kind, Meeting, Operation, Recovery, written
 from tests.storm.world import PAUSE, Done, World
 
 _SEARCHED_EVERY: Final = 25  # operations
@@ -57,6 +57,9 @@ class Storm:
     def _carry_out(self, operation: Operation, chance: random.Random) -> None:
         if operation.kind in TAMPERING:
             self._withstand(operation)
+            return
+        if operation.meeting is not None:
+            self._meet(operation, operation.meeting)
             return
         world, disturbance = self.world, operation.disturbance
         credentials = model.Credentials(world)
@@ -103,6 +106,17 @@ class Storm:
                 self._must("restore", backup)
                 self._must("recover")
                 self._is_older = True
+            case Kind.PLANT:
+                self._find_a_planted(identity)
+            case Kind.LOSE:
+                # The next `up`, or the next `recover`, goes on; at the latest after the overlap.
+                tampering.lose(world, identity, how)
+                if self._run(*world.command(operation)).code != 0 and self._run("recover").code != 0:
+                    self._must(*world.command(Operation(Kind.SWEEP)))
+                    self._must("recover")
+                bare_sign_in(used[identity])
+            case Kind.CASE:
+                self._write_in_capitals()
             case Kind.NEIGHBOUR:
                 self._meet_a_neighbour()
             case Kind.TWIN:
@@ -137,6 +151,54 @@ class Storm:
         model.require_in_use(world)
         model.require_mounted(world)
         credentials.require_as_expected(operation, was_undisturbed=True)
+
+    def _meet(self, operation: Operation, meeting: Meeting) -> None:
+        """Two commands at once: whatever came of them, pods sign in, nothing is green over what is broken, and one
+        `recover` is enough.
+        """
+        world = self.world
+        credentials, used = model.Credentials(world), world.documents()
+        commands = world.command(operation), world.command(meeting.other)
+        dones = world.meet(meeting, *commands)
+        for done in dones:
+            self.report(f"{len(self.log)} {operation}: {done.happened}, {done.command[0]}: code {done.code}")
+            model.require_a_cause(done)
+        self.happened["met"] += 1
+        self._require_no_refusal(operation)
+        if Kind.DOWN in (operation.kind, meeting.other.kind):
+            if world.stack.state.exists() and self._run("down").code != 0:
+                self._must("recover", "--no-up")
+                self._must("down")
+            self.is_up = False
+            model.require_nothing_left(world)
+            return
+        model.require_in_use(world)
+        for document in used.values():
+            bare_sign_in(document)
+        # Nothing is broken but for the pods of HyperShift, which is not there.
+        if not model.broken_stages(world.run("doctor")) <= {"volume"}:
+            self._must("recover")
+        self._settle()
+        [asked, *_] = [word.argument for word in (operation, meeting.other) if word.kind is Kind.ROTATE] or [""]
+        self._require(Operation(Kind.ROTATE, asked) if asked else Operation(Kind.UP), credentials, dones[0])
+
+    def _find_a_planted(self, identity: str) -> None:
+        """Nobody else's application becomes the stack's."""
+        with tampering.planted(self.world, identity) as path:
+            found = self._run("recover")
+            model.require(found.code != 0 and path in found.printed, "it is not refused by its name", found.printed)
+            model.require(path not in self.world.stack.checkpoint.read_text(), "it was adopted", path)
+        self._must("recover")
+
+    def _write_in_capitals(self) -> None:
+        """A resource group in another letter case is refused, and costs nothing."""
+        world, before = self.world, in_azure(self.world.stack)
+        with world.stack.configured(resourceGroup=world.stack.configuration("resourceGroup").upper()):
+            model.require(self._run("up").code != 0, "it is not refused", "up")
+            self._run("renew")
+            self._run("recover", "--no-up")
+            self._run("sweep", "--yes")
+            model.require_untouched(before, in_azure(world.stack))
 
     def _meet_a_neighbour(self) -> None:
         """A stack with this one's infraID is refused, and leaves nothing behind."""
@@ -238,10 +300,12 @@ class Storm:
         self._must("up", "--expect-no-changes")
 
     def _require_no_refusal(self, operation: Operation) -> None:
-        """Nobody was refused, unless every certificate was taken out of use on purpose, or an old one put back."""
+        """Nobody was refused, unless every certificate was taken out of use on purpose, or an old one put back, or the
+        application is gone for a while.
+        """
         for identity, client in self.clients.items():
             refusals, client.refusals[:] = list(client.refusals), []
-            is_put_back = operation.kind is Kind.PUT_BACK and operation.argument.startswith(identity)
+            is_put_back = operation.kind in (Kind.PUT_BACK, Kind.PLANT) and operation.argument.startswith(identity)
             if not operation.argument.endswith("-now") and not is_put_back:
                 model.require(not refusals, f"what the vault had for {identity} was refused", refusals)
 

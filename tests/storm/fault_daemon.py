@@ -4,10 +4,14 @@
 `serving` when it begins. `what` is a step of a credential (`Step`), a service, or `any`. When the n-th such write of a
 provider plugin comes in (or has taken effect, but is not answered yet), it prints the module of the plugin and stops:
 nothing else happens in this cloud until its standard input is closed, or its own end.
+
+With several points, a request at one of them waits alone, for a line on the standard input or its end; the requests to
+the next point are counted from then on. `what` may be `request` then: any request of a command to ARM or Graph.
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import json
@@ -31,6 +35,7 @@ from localcloud.testing.hosts import ServiceServer
 from localcloud.testing.running import Prepared, Proxy, StateDirectory, daemon
 
 ANY: Final = "any"
+REQUEST: Final = "request"
 _OWN: Final = "-m provider"
 _PLUGINS: Final = {
     "arm": "emulated.azure_native",
@@ -52,9 +57,10 @@ class Step(StrEnum):
 
 @dataclass
 class _Countdown:
-    """The writes of one kind: `what` is a step, a service or `any`."""
+    """The writes of one kind until a point: `what` is a step, a service, `any` or `request`."""
 
     left: int
+    moment: str
     what: str
     registered: set[bytes] = field(default_factory=set)
     """Digests of the certificates that were registered since this daemon began."""
@@ -62,7 +68,11 @@ class _Countdown:
     def is_over(self, service: str, scope: Scope, body: bytes) -> bool:
         """Count one more request, if it is one of these; tells whether it is the last."""
         step = self._step(service, scope, body)
-        matches = step == self.what or (_is_write(service, scope) and self.what in (service, ANY))
+        matches = (
+            step == self.what
+            or (_is_write(service, scope) and self.what in (service, ANY))
+            or (self.what == REQUEST and service in ("arm", "graph"))
+        )
         self.left -= matches
         return matches and self.left == 0
 
@@ -84,11 +94,11 @@ class _Countdown:
 class _Watched:
     """Around a service's application."""
 
-    def __init__(self, app: ASGIApp, *, service: str, countdown: _Countdown, moment: str) -> None:
+    def __init__(self, app: ASGIApp, *, service: str, points: list[_Countdown], waits_alone: bool) -> None:
         self._app = app
         self._service = service
-        self._countdown = countdown
-        self._moment = moment
+        self._points = points
+        self._waits_alone = waits_alone
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -97,24 +107,29 @@ class _Watched:
         is_read = scope["method"] == "GET"
         # A watch waits for its own end where another request has its body.
         body = b"" if is_read else await Request(scope, receive).body()
-        is_last = self._countdown.is_over(self._service, scope, body)
+        moment = self._points[0].moment if self._points and self._points[0].is_over(self._service, scope, body) else ""
+        if moment:
+            self._points.pop(0)
         replayed: list[Message] = [{"type": "http.request", "body": body}] if not is_read else []
 
         async def received() -> Message:
             return replayed.pop() if replayed else await receive()
 
         async def answer(message: Message) -> None:
-            if is_last and self._moment == "after" and message["type"] == "http.response.start":
-                self._stand_still(scope)
+            if moment == "after" and message["type"] == "http.response.start":
+                await self._stand_still(scope)
             await send(message)
 
-        if is_last and self._moment == "before":
-            self._stand_still(scope)
+        if moment == "before":
+            await self._stand_still(scope)
         await self._app(scope, received, answer)
 
-    def _stand_still(self, scope: Scope) -> None:
+    async def _stand_still(self, scope: Scope) -> None:
         print(_OWN if _is_secret(scope) else _PLUGINS[self._service], flush=True)
-        sys.stdin.readline()
+        if self._waits_alone:
+            await asyncio.to_thread(sys.stdin.readline)
+        else:
+            sys.stdin.readline()
 
 
 def _is_write(service: str, scope: Scope) -> bool:
@@ -157,14 +172,15 @@ def _base64url(text: str) -> bytes:
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
-def main(state: Path, last: int, moment: str, what: str) -> None:
+def main(state: Path, *arguments: str) -> None:
     """Serve."""
-    countdown = _Countdown(last, what)
+    points = [_Countdown(int(last), *at) for last, *at in zip(*[iter(arguments)] * 3, strict=True)]
+    waits_alone = len(points) > 1
 
     def watched(service: str, make: Callable[[Prepared], Starlette]) -> Callable[[Prepared], Starlette]:
         def made(prepared: Prepared) -> Starlette:
             app = make(prepared)
-            app.add_middleware(_Watched, service=service, countdown=countdown, moment=moment)
+            app.add_middleware(_Watched, service=service, points=points, waits_alone=waits_alone)
             return app
 
         return made
@@ -183,4 +199,4 @@ def main(state: Path, last: int, moment: str, what: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])
+    main(Path(sys.argv[1]), *sys.argv[2:])

@@ -31,7 +31,9 @@ _KEYS: Final = (
 _CAUSES: Final = (
     r"was killed by signal 9|exited prematurely|make recover|make up|idstack import|Connection refused|does not answer|"
     r"it is too soon|not rotated:|is withdrawn|has not reached the vault|does the kubelet run|"
-    r"rotate --force|set-attributes|which a hosted cluster of the stack|which no stack of this backend has"
+    r"rotate --force|set-attributes|which a hosted cluster of the stack|which no stack of this backend has|"
+    r"nothing (more )?was deleted|everybody in the tenant can copy|pods may still sign in with|is locked by|"
+    r"Azure ignores case"
 )
 PUT_BACK: Final = "the state was truncated, and was replaced by that of"
 """What `idstack recover` prints of a copy that takes the state's place."""
@@ -68,6 +70,11 @@ def require_a_cause(done: Done, causes: str = _CAUSES) -> None:
 def require_a_way_out(done: Done) -> None:
     """A command that met what somebody had edited or put back healed it, or refused it and named the way out."""
     require(done.code == 0 or bool(_WAY_OUT.search(done.printed)), "it names no way out", done.printed)
+
+
+def broken_stages(doctor: Done) -> set[str]:
+    """The stages in which `doctor` has found something."""
+    return set(re.findall(r"^broken +([\w -]+):", doctor.printed, re.MULTILINE))
 
 
 def require_untouched(before: Mapping[Thing, str], now: Mapping[Thing, str]) -> None:

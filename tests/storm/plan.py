@@ -2,8 +2,8 @@
 
 An operation is written as a word: `up`, `rotate:cloudProvider`, `renew/engine@17/again`. The last one is a renewal
 whose engine is killed at the 17th write to the stack's disk, and which is then simply run again. In
-`renew/plugin@before:deliver:2/up` the plugin is killed before its second delivery, and `up` follows. `day*30` is a word
-thirty times.
+`renew/plugin@before:deliver:2/up` the plugin is killed before its second delivery, and `up` follows. `sweep@9+renew@4`
+are two commands at once. `day*30` is a word thirty times.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import groupby
 from typing import Final, Self
@@ -20,8 +20,10 @@ APPLICATIONS: Final = ("cloudProvider", "nodePoolManagement")
 """The identities of `small_stack` with certificates of their own."""
 EDITS: Final = ("generation", "delivered", "thumbprint", "nbf")
 """What is changed of a secret."""
+LOST: Final = ("schedule", "gate")
+"""What the state loses of an identity."""
 _TEXT: Final = re.compile(
-    r"(?P<kind>[a-z]+)(:(?P<argument>[\w-]+))?(/(?P<victim>[a-z]+)@((?P<moment>before|after):(?P<step>[a-z]+):)?"
+    r"(?P<kind>[a-z]+)(:(?P<argument>[\w-]+))?(@(?P<request>\d+)\+(?P<other>[a-z]+(:[\w-]+)?)(@(?P<until>\d+))?)?(/(?P<victim>[a-z]+)@((?P<moment>before|after):(?P<step>[a-z]+):)?"
     r"(?P<write>\d+)(~(?P<kept>\d+))?/(?P<recovery>[a-z]+))?(\*(?P<times>\d+))?"
 )
 
@@ -44,9 +46,17 @@ class Kind(StrEnum):
     TWIN = "twin"
     DAY = "day"
     FAULT = "fault"
+    SWEEP = "sweep"
+    RECOVER = "recover"
+    PLANT = "plant"
+    LOSE = "lose"
+    CASE = "case"
 
 
-TAMPERING: Final = (Kind.PUT_BACK, Kind.EDIT, Kind.RESTORE, Kind.LAG, Kind.NEIGHBOUR, Kind.TWIN)
+TAMPERING: Final = (
+    *(Kind.PUT_BACK, Kind.EDIT, Kind.RESTORE, Kind.LAG, Kind.NEIGHBOUR, Kind.TWIN),
+    *(Kind.PLANT, Kind.LOSE, Kind.CASE),
+)
 """What somebody does behind the stack's back, or Azure by itself. Nobody is killed meanwhile."""
 
 
@@ -90,15 +100,31 @@ class Disturbance:
 
 
 @dataclass(frozen=True)
+class Meeting:
+    """Another command while the operation waits for the answer to its `request`-th request to ARM or Graph.
+
+    The other one runs to its end, or stands still after its `until`-th write while the operation runs to its own.
+    """
+
+    request: int
+    other: Operation
+    until: int = 0
+
+    def __str__(self) -> str:
+        return f"@{self.request}+{self.other}{f'@{self.until}' if self.until else ''}"
+
+
+@dataclass(frozen=True)
 class Operation:
-    """One step of a storm."""
+    """One step of a storm; a meeting is not disturbed besides."""
 
     kind: Kind
     argument: str = ""
     disturbance: Disturbance | None = None
+    meeting: Meeting | None = None
 
     def __str__(self) -> str:
-        return f"{self.kind}{self.argument and ':'}{self.argument}{self.disturbance or ''}"
+        return f"{self.kind}{self.argument and ':'}{self.argument}{self.meeting or ''}{self.disturbance or ''}"
 
     @classmethod
     def parse(cls, text: str) -> list[Self]:
@@ -111,7 +137,11 @@ class Operation:
             victim, recovery, kept = Victim(found["victim"]), Recovery(found["recovery"]), int(found["kept"] or 100)
             request = found["moment"] or "", found["step"] or ""
             disturbance = Disturbance(victim, int(found["write"]), recovery, kept, *request)
-        return [cls(Kind(found["kind"]), found["argument"] or "", disturbance)] * int(found["times"] or 1)
+        meeting = None
+        if found["other"]:
+            [other] = cls.parse(found["other"])
+            meeting = Meeting(int(found["request"]), other, int(found["until"] or 0))
+        return [cls(Kind(found["kind"]), found["argument"] or "", disturbance, meeting)] * int(found["times"] or 1)
 
 
 @dataclass(frozen=True)
@@ -128,7 +158,7 @@ class _Rule:
 _RULES: Final[Mapping[Kind, _Rule]] = {
     Kind.UP: _Rule(2, 40, needs_stack=False),
     Kind.CHANGE: _Rule(3, 150, ("builtin", "hypershift", "registry", "tags")),
-    Kind.RENEW: _Rule(6, 170),
+    Kind.RENEW: _Rule(8, 170),
     Kind.ROTATE: _Rule(2, 130, APPLICATIONS),
     Kind.REVOKE: _Rule(2, 120, (*APPLICATIONS, *(f"{application}-now" for application in APPLICATIONS))),
     Kind.SCALE: _Rule(2, 12, ("0", "1", "2", "3")),
@@ -145,6 +175,14 @@ _RULES: Final[Mapping[Kind, _Rule]] = {
     Kind.NEIGHBOUR: _Rule(1, 0),
     # Another backend has a stack of this name, empty or brought up; its `sweep --yes` and `recover` are run.
     Kind.TWIN: _Rule(1, 0, ("", "up")),
+    Kind.SWEEP: _Rule(2, 0),
+    Kind.RECOVER: _Rule(2, 60),
+    # An application is deleted, and somebody plants another with its tags and a secret; `recover` is run.
+    Kind.PLANT: _Rule(1, 0, APPLICATIONS),
+    # The state loses a schedule, or a registration with its gate, and what depends on it; `up` and `recover` are run.
+    Kind.LOSE: _Rule(2, 0, tuple(f"{application}-{what}" for application in APPLICATIONS for what in LOST)),
+    # The resource group is written in another letter case.
+    Kind.CASE: _Rule(1, 0),
 }
 _FIRST_UP: Final = 1500
 _VICTIMS: Final[Mapping[Kind, Sequence[Victim]]] = {Kind.SCALE: (Victim.DAEMON, Victim.KUBELET, Victim.MACHINE)}
@@ -161,13 +199,29 @@ def drawn(seed: int, operations: int, kills: int, days: int) -> list[Operation]:
         if sum(row.kind is Kind.RENEW for row in plan) == days:
             kinds = [kind for kind in kinds if kind is not Kind.RENEW]
         if number in disturbed:
-            kinds = [kind for kind in kinds if kind not in TAMPERING]
+            kinds = [kind for kind in kinds if kind not in (*TAMPERING, Kind.SWEEP)]
         [kind] = chance.choices(kinds, [_RULES[choice].weight for choice in kinds])
         writes = _RULES[kind].writes if is_up else _FIRST_UP
         disturbance = _disturbance(chance, kind, writes) if number in disturbed else None
         plan.append(Operation(kind, chance.choice(_RULES[kind].arguments), disturbance))
         is_up = kind is not Kind.DOWN
     return plan
+
+
+COMMANDS: Final[Mapping[str, int]] = {
+    **{"sweep": 30, "renew": 60, "rotate:cloudProvider": 60, "recover": 90, "up": 60, "down": 60}
+}
+"""The commands that meet each other, and about how many requests each sends to ARM and Graph."""
+_MEETS_WITHIN: Final = 8  # writes
+
+
+def meeting(first: str, other: str) -> list[Operation]:
+    """Two commands at once, which meet where their names draw it; after `down`, another stack."""
+    chance = random.Random(f"{first} {other}")  # noqa: S311
+    until = chance.choice((0, chance.randint(1, _MEETS_WITHIN)))
+    [wanted], [beside] = Operation.parse(first), Operation.parse(other)
+    met = replace(wanted, meeting=Meeting(chance.randint(1, COMMANDS[first]), beside, until))
+    return [met, *([Operation(Kind.UP)] if Kind.DOWN in (wanted.kind, beside.kind) else [])]
 
 
 def _disturbance(chance: random.Random, kind: Kind, writes: int) -> Disturbance:

@@ -1,4 +1,4 @@
-"""Plans with a name: kills at chosen requests, faults of days and weeks, and a year."""
+"""Plans with a name: kills at chosen requests, two commands at once, faults of days and weeks, and a year."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Final
 
-from tests.storm.plan import Disturbance, Kind, Operation, Recovery, Victim, parsed, written
+from tests.storm.plan import COMMANDS, Disturbance, Kind, Operation, Recovery, Victim, meeting, parsed, written
 
 _VICTIMS: Final = (Victim.ENGINE, Victim.PLUGIN, Victim.DAEMON)
 # The plugins' writes in an undisturbed `up` and `down`, for each `clusterSide`.
@@ -79,6 +79,18 @@ PLANS: Final[Mapping[str, str]] = {
     "kill-up-down": written([*chain.from_iterable(map(_up_and_down, range(_ROUNDS)))]),
     "kill-renewals": f"up renew*2 {written([*map(_renewal, range(_ROUNDS))])}",
     **{f"kill-certificate-{seed}": written(_certificates(seed)) for seed in range(_CERTIFICATES)},
+    # Each command as the first one of every pair.
+    **{
+        f"pairs-{first.partition(':')[0]}": "up renew "
+        + written([*chain.from_iterable(meeting(first, other) for other in COMMANDS)])
+        for first in COMMANDS
+    },
+    # What waits for its second look while a certificate is registered, and the other way round.
+    "sweep-beside": "up renew sweep@12+rotate:cloudProvider@3 rotate:cloudProvider@15+sweep sweep",
+    "plant": "up plant:cloudProvider",
+    "lost-schedule": "up renew lose:cloudProvider-schedule",
+    "lost-gate": "up renew lose:nodePoolManagement-gate recover",
+    "case": "up case",
     "fault-days": _faults(2, 1),
     "fault-weeks": _faults(6, 4),
     "outage": "up fault:entra*2 renew",

@@ -1,4 +1,6 @@
-"""A command whose local cloud stands still at a chosen write, until somebody has been killed there."""
+"""A command whose local cloud stands still at a chosen write until somebody has been killed there, or makes one of its
+requests wait while another command runs.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,15 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from localcloud.testing.running import DAEMON, processes
 from tests.harness import PROJECT, LocalStack
-from tests.storm.plan import Disturbance, Victim
+from tests.storm.fault_daemon import ANY, REQUEST
+from tests.storm.plan import Disturbance, Meeting, Victim
 from tests.storm.processes import ENDS_WITHIN, kill, processes_of
+
+_MEETING_ENDS_WITHIN: Final = 300.0  # seconds
 
 
 @contextmanager
@@ -25,7 +30,7 @@ def interruption(
     The block gets the command and the ids of those to be killed. Returns when the command has ended; raises
     AssertionError if it ends before there are as many writes.
     """
-    with _fault_daemon(stack, disturbance) as fault_daemon:
+    with _fault_daemon(stack, str(disturbance.write), disturbance.moment, disturbance.step) as fault_daemon:
         running = stack.started(*command, stdout=output, stderr=output)
         plugin = _standing_still(fault_daemon, running)
         assert plugin, f"the command ended before {disturbance}"
@@ -44,14 +49,37 @@ def interruption(
             running.wait()
 
 
+def meet(
+    stack: LocalStack, meeting: Meeting, first: Sequence[str], other: Sequence[str], outputs: Sequence[Any]
+) -> tuple[list[int], str]:
+    """Run two commands as the meeting says, each with its output; their exit codes, and what happened."""
+    points = (f"{meeting.request}", "before", REQUEST, f"{meeting.until}", "after", ANY)
+    with _fault_daemon(stack, *points) as fault_daemon:
+        assert fault_daemon.stdin is not None
+        running = [stack.started(*first, stdout=outputs[0], stderr=outputs[0])]
+        waits = _standing_still(fault_daemon, running[0])
+        if not waits:
+            fault_daemon.stdin.close()
+        running.append(stack.started(*other, stdout=outputs[1], stderr=outputs[1]))
+        meets = waits and _standing_still(fault_daemon, running[1])
+        if meets:
+            fault_daemon.stdin.write("\n")
+            fault_daemon.stdin.flush()
+            running[0].wait(_MEETING_ENDS_WITHIN)
+        fault_daemon.stdin.close()
+        codes = [process.wait(_MEETING_ENDS_WITHIN) for process in running]
+    if not waits:
+        return codes, "one after the other"
+    return codes, f"waited for {waits} {'until a write of ' + meets if meets else 'until the other one ended'}"
+
+
 @contextmanager
-def _fault_daemon(stack: LocalStack, disturbance: Disturbance) -> Iterator[subprocess.Popen[str]]:
+def _fault_daemon(stack: LocalStack, *points: str) -> Iterator[subprocess.Popen[str]]:
     """The local cloud with a daemon that stands still at the chosen write; it ends with the block."""
     if daemon := processes.alive(stack.state / "pids", DAEMON):
         daemon.end(grace=ENDS_WITHIN)
-    arguments = [str(stack.state), str(disturbance.write), disturbance.moment, disturbance.step]
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.storm.fault_daemon", *arguments],
+        [sys.executable, "-m", "tests.storm.fault_daemon", str(stack.state), *points],
         cwd=PROJECT,
         env=stack.variables,
         stdin=subprocess.PIPE,

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
+from identity import resource_types
 from identity.credentials.secret_tags import DELIVERED_AT, GENERATION, THUMBPRINT
 from localcloud.testing.faults import HeldAnswer, HeldLag
 from tests.engine.held_faults import DROPPED, Fault, gate_refuses, held, registration_fails, vault_write_fails
@@ -74,6 +75,36 @@ def correct(world: World, identity: str, not_before: datetime) -> None:
     """Put the `nbf` of the newest version right."""
     with OutOfBand(world.stack).secrets() as vault:
         vault.update_secret_properties(SECRETS[identity], not_before=not_before)
+
+
+@contextmanager
+def planted(world: World, identity: str) -> Iterator[str]:
+    """The path of an application that somebody made with the tags of the identity's, which is deleted meanwhile."""
+    by, client = OutOfBand(world.stack), world.stack.control_plane[identity]["clientID"]
+    own = by.graph("GET", f"/applications(appId='{client}')")
+    by.graph("DELETE", f"/applications/{own['id']}")
+    made = by.graph("POST", "/applications", {"displayName": own["displayName"], "tags": own["tags"]})
+    by.graph("POST", f"/applications/{made['id']}/addPassword", {"passwordCredential": {"displayName": "theirs"}})
+    try:
+        yield f"/applications/{made['id']}"
+    finally:
+        by.graph("DELETE", f"/applications/{made['id']}")
+        by.graph("POST", f"/directory/deletedItems/{own['id']}/restore", {})
+
+
+def lose(world: World, identity: str, what: str) -> None:
+    """Take from the state an identity's schedule, or the registration in use with its gate, and their dependents."""
+    client = world.stack.control_plane[identity]["clientID"]
+    [schedule] = [
+        resource
+        for resource in world.stack.resources()
+        if resource["type"] == resource_types.RENEWAL_SCHEDULE and resource["inputs"]["clientId"] == client
+    ]
+    urn = schedule["urn"]
+    if what == "gate":
+        name = urn.rpartition("::")[2].removesuffix("schedule")
+        urn = world.stack.resource(f"{name}registration-{schedule['inputs']['current']}")["urn"]
+    world.stack.pulumi("state", "delete", urn, "--yes", "--target-dependents")
 
 
 def lose_the_backend(world: World) -> None:

@@ -9,7 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.storm.fault_daemon import ANY, Step
-from tests.storm.plan import TAMPERING, Disturbance, Kind, Operation, Recovery, Victim, drawn, parsed, written
+from tests.storm.plan import (
+    COMMANDS,
+    TAMPERING,
+    Disturbance,
+    Kind,
+    Meeting,
+    Operation,
+    Recovery,
+    Victim,
+    drawn,
+    parsed,
+    written,
+)
 from tests.storm.plans import PLANS, named
 from tests.storm.tampering import FAULTS
 from tests.storm.test_storm import DAYS, KILLS, OPERATIONS
@@ -21,7 +33,9 @@ _disturbances = (
     | st.builds(Disturbance, st.just(Victim.MACHINE), *_points[1:], st.integers(0, 100))
     | st.builds(Disturbance, *_points, moment=st.sampled_from(["before", "after"]), step=st.sampled_from(Step))
 )
-_operations = st.builds(Operation, st.sampled_from(Kind), _arguments, st.none() | _disturbances)
+_others = st.builds(Operation, st.sampled_from(Kind), _arguments)
+_meetings = st.builds(Meeting, st.integers(1), _others, st.integers(0))
+_operations = st.builds(Operation, st.sampled_from(Kind), _arguments, st.none() | _disturbances, st.none() | _meetings)
 _NAMED = {name: named(name) for name in PLANS}
 
 
@@ -31,7 +45,19 @@ def test_a_plan_is_read_as_it_was_written(plan: list[Operation]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["sideways", "up/engine", "up/engine@x/again", "up/nobody@3/again", "renew up/", "up*x", "up*"]
+    "text",
+    [
+        "sideways",
+        "up@3+",
+        "up@3+sideways",
+        "up+renew",
+        "up/engine",
+        "up/engine@x/again",
+        "up/nobody@3/again",
+        "renew up/",
+        "up*x",
+        "up*",
+    ],
 )
 def test_what_is_no_operation_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"is no operation|is not a valid"):
@@ -78,6 +104,13 @@ def test_the_named_kills_are_at_every_step_with_every_victim_and_recovery() -> N
     assert {(kill.victim, kill.moment) for kill in kills if kill.step == ANY} == {
         *product(victims, ("before", "after"))
     }
+
+
+def test_every_two_commands_meet_in_a_named_plan() -> None:
+    met = [row for row in chain.from_iterable(_NAMED.values()) if row.meeting]
+
+    pairs = {(row.kind, row.meeting.other.kind) for row in met if row.meeting}
+    assert pairs == {*product([parsed(command)[0].kind for command in COMMANDS], repeat=2)}
 
 
 def test_the_named_faults_are_all_that_there_are_and_last_for_days() -> None:

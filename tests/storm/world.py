@@ -26,10 +26,10 @@ from localcloud.testing.azure import SECRET_KIND, Document, Store
 from localcloud.testing.running import StateDirectory
 from tests.engine.clients import Client, bare_sign_in
 from tests.engine.rotations import LIFE, SETTLED, run_consumer
-from tests.engine.small_stack import small_stack
+from tests.engine.small_stack import age_deliveries, small_stack
 from tests.harness import LocalStack
 from tests.storm import disk, standstill
-from tests.storm.plan import Disturbance, Kind, Operation, Victim
+from tests.storm.plan import Disturbance, Kind, Meeting, Operation, Victim
 from tests.storm.processes import kill, outlasting, processes_of
 from tests.storm.scale import NAMESPACE, POD
 
@@ -112,16 +112,22 @@ class World:
                 if operation.argument:
                     self.stack.configure(clusterSide=operation.argument)
                 return (operation.kind.value,)
-            case Kind.NEIGHBOUR | Kind.TWIN:
+            case Kind.SWEEP:
+                self._pass(_BETWEEN_ROTATIONS)
+                with self._store() as store:
+                    assert store is not None
+                    age_deliveries(store)
+                return ("sweep", "--yes")
+            case Kind.RECOVER:
+                return ("recover",)
+            case Kind.LOSE:
+                return ("up",)
+            case Kind.NEIGHBOUR | Kind.TWIN | Kind.PLANT | Kind.CASE:
                 raise ValueError(f"{operation} runs nothing for the storm's stack")
 
     def run(self, *command: str, disturbance: Disturbance | None = None, chance: random.Random | None = None) -> Done:
         """Run `idstack` with these arguments, or the scaling, to its end."""
-        line = [self.stack.python, "-m", "ops", *command]
-        if command[0] == "scale":
-            line = [self.stack.python, "-m", "tests.storm.scale", str(self.stack.state / "run/kubeconfig"), command[1]]
-        with self._disk:  # a store that is opened while it is removed would be made again
-            (self._is_going.set if command[0] == "down" else self._is_going.clear)()
+        line = self._line(*command)
         before, happened, began = disk.image(self.stack.state), "", time.monotonic()
         log = self.stack.root / "printed.txt"
         with disk.Writes(self.stack.state) as writes, log.open("w") as output:
@@ -144,6 +150,30 @@ class World:
         text = log.read_text(errors="replace")
         self.printed.append(text)
         return Done(command, running.returncode, text, happened, time.monotonic() - began, counted)
+
+    def meet(self, meeting: Meeting, first: tuple[str, ...], other: tuple[str, ...]) -> list[Done]:
+        """Run two commands at once to their ends."""
+        lines = [self._line(*command) for command in (first, other)]
+        if ("down",) in (first, other):
+            self._is_going.set()
+        logs = [self.stack.root / name for name in ("first.txt", "other.txt")]
+        began = time.monotonic()
+        with logs[0].open("w") as output, logs[1].open("w") as another:
+            codes, happened = standstill.meet(self.stack, meeting, *lines, (output, another))
+        texts = [log.read_text(errors="replace") for log in logs]
+        self.printed += texts
+        if self.stack.state.exists():
+            self.stack.local_cloud("start")
+        seconds = time.monotonic() - began
+        return [Done(*done, happened, seconds) for done in zip((first, other), codes, texts, strict=True)]
+
+    def _line(self, *command: str) -> list[str]:
+        """The command line, after which the vault is not read if it removes the local cloud."""
+        with self._disk:  # a store that is opened while it is removed would be made again
+            (self._is_going.set if command[0] == "down" else self._is_going.clear)()
+        if command[0] == "scale":
+            return [self.stack.python, "-m", "tests.storm.scale", str(self.stack.state / "run/kubeconfig"), command[1]]
+        return [self.stack.python, "-m", "ops", *command]
 
     def secrets(self) -> dict[str, list[Document]]:
         """The versions of each application's secret in the vault, the newest last."""

@@ -342,15 +342,6 @@ def shown_by(error: BaseException) -> str:
     return "\n".join(shown)
 
 
-@given(st.text() | st.binary())
-def test_any_string_is_refused_with_reasons(text: str | bytes) -> None:
-    """What is nearly good is compared with msi-dataplane: `test_msi_dataplane_fuzz.py`."""
-    with pytest.raises(InvalidCredentialError) as caught:
-        decode(text)
-    assert caught.value.problems
-    assert all("found" in problem for problem in caught.value.problems)
-
-
 @given(start=st.datetimes(), end=st.datetimes())
 def test_dates_of_any_year_are_no_crash(issued: IssuedCertificate, start: datetime, end: datetime) -> None:
     dates = {"not_before": f"{start.isoformat()}-23:59", "not_after": f"{end.isoformat()}+23:59"}

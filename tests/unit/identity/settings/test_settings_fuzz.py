@@ -163,7 +163,7 @@ def test_a_hosted_cluster_may_hold_anything_without_a_crash(path: str, value: An
 def test_any_place_may_hold_any_key_without_a_crash(data: st.DataObject) -> None:
     config = copy.deepcopy(WHOLE)
     for _ in range(data.draw(st.integers(1, 4))):
-        holder, step = data.draw(st.sampled_from(_entries(config)))
+        holder, step = data.draw(st.sampled_from(entries(config)))
         if isinstance(holder[step], dict) and data.draw(st.booleans()):
             holder[step][data.draw(ODD)] = data.draw(ODD_JSON)
         else:
@@ -199,10 +199,10 @@ def is_accepted(config: dict[str, Any]) -> bool:
     return True
 
 
-def _entries(value: Any) -> list[tuple[Any, Any]]:
+def entries(value: Any) -> list[tuple[Any, Any]]:
     """Every mapping or list below `value`, with each of its keys or indexes."""
     steps = list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
-    return [(value, step) for step in steps] + [entry for step in steps for entry in _entries(value[step])]
+    return [(value, step) for step in steps] + [entry for step in steps for entry in entries(value[step])]
 
 
 def _accepted_or_explained(config: dict[str, Any], *, secret_keys: Collection[str] = ()) -> None:

@@ -135,21 +135,6 @@ def test_an_identity_that_is_not_whole_is_refused(tmp_path: Path, changes: dict[
     assert f"- {FIELDS[1]}.clientID" in str(refused.value), "all problems at once"
 
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([*FIELDS, *MANAGED, "x"]), inner),
-    max_leaves=10,
-)
-
-
-@rewritten
-@given(st.one_of(st.text(), json_values.map(json.dumps)))
-def test_any_other_file_is_refused_with_a_message(tmp_path: Path, text: str) -> None:
-    for read in (files.control_plane, files.data_plane):
-        with pytest.raises(CommandError, match="is not what HyperShift's scripts write"):
-            read(written(tmp_path, text))
-
-
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     for read in (files.control_plane, files.data_plane):
         with pytest.raises(CommandError, match=r"cp\.json cannot be read \(no such file or directory\)"):

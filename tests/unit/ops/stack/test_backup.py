@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ops.stack import backup
 from ops.stack.backup import Backup
@@ -102,15 +100,6 @@ def test_another_file_is_refused_by_its_place_and_not_shown(tmp_path: Path, cont
 
     assert f"backup.json is not a backup of this release: {place}" in str(refused.value)
     assert "s3cret" not in str(refused.value)
-
-
-@given(content=st.binary(max_size=200))
-def test_no_file_ends_in_a_trace(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
-    file = tmp_path_factory.getbasetemp() / "any.json"
-    file.write_bytes(content)
-
-    with pytest.raises(CommandError, match="is not a backup of this release"):
-        backup.read(file, "dev")
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
