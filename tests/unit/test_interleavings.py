@@ -9,17 +9,19 @@ step writes.
 from __future__ import annotations
 
 import base64
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
-from itertools import cycle
+from itertools import cycle, takewhile
 from pathlib import Path
 from queue import SimpleQueue
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pytest
 from cryptography import x509
@@ -38,14 +40,17 @@ from identity.credentials.certificate import thumbprint
 from identity.credentials.renewal_request import VARIABLE, RenewalRequest, write
 from identity.credentials.secret_tags import THUMBPRINT
 from identity.credentials.sign_in import SignInFailedError
+from identity.plugin_schema import RegistrableCertificate
 from identity.settings import Settings
 from localcloud.testing.arm import VAULT, ArmWorld, world
 from localcloud.testing.azure import ServicePrincipal
 from ops.commands import sweep
 from ops.recovery.finders import Finders
 from ops.stack.errors import CommandError
+from ops.stack.state import StateResource
 from ops.world.stacks import Contents, Stacks
 from plugin import PluginError, Props
+from provider import keys
 from provider.certificate import CertificateResource
 from provider.credential_secret import CredentialSecretResource
 from provider.renewal_schedule import RenewalScheduleResource
@@ -57,6 +62,7 @@ from tests.unit.ops.sweep.left_over_world import FOREIGN, OWNER_ID, application,
 from tests.unit.ops.sweep.left_over_world import settings as configuration
 from tests.unit.provider.conftest import ADDRESS, SignIn, sign_in
 from tests.unit.provider.schedule_world import PROGRAM
+from tests.unit.provider.secret_world import inputs
 
 __all__ = ["azure", "cloud", "configuration", "deployer", "sign_in", "world"]
 
@@ -73,34 +79,32 @@ def pause() -> None:
 
 def interleaved(commands: Sequence[Callable[[], None]], lengths: Sequence[int]) -> None:
     """Run two commands of which one goes on at a time: in turn for so many steps, then each to its end."""
-    turns, stopped, going = [threading.Semaphore(0) for _ in commands], SimpleQueue[bool](), {0, 1}
+    turns, stopped = [threading.Semaphore(0) for _ in commands], SimpleQueue[None]()
 
     def work(number: int) -> None:
         def pauses() -> None:
-            stopped.put(True)
+            stopped.put(None)
             turns[number].acquire()
 
         _TURN.pauses = pauses
         turns[number].acquire()
         try:
-            commands[number]()
-        except (AccessError, CommandError, PluginError):
-            pass  # it says why; what it leaves is looked at
+            # A refusal says why; what it leaves is looked at.
+            with suppress(AccessError, CommandError, PluginError):
+                commands[number]()
         finally:
-            going.discard(number)
-            stopped.put(True)
+            going.remove(number)
+            stopped.put(None)
 
-    threads = [threading.Thread(target=work, args=(number,), daemon=True) for number in (0, 1)]
-    for thread in threads:
-        thread.start()
-    for number, length in zip(cycle((0, 1)), [*lengths, *[10**6] * 3], strict=False):
-        for _ in range(length):
-            if number in going:
+    with ThreadPoolExecutor(len(commands)) as pool:
+        going = {*range(len(commands))}
+        works = [pool.submit(work, number) for number in going]
+        for number, length in zip(cycle((0, 1)), [*lengths, *[sys.maxsize] * 3], strict=False):
+            for _ in takewhile(lambda _: number in going, range(length)):  # noqa: B023  # at once
                 turns[number].release()
                 stopped.get(timeout=60)
-    for thread in threads:
-        thread.join(60)
-        assert not thread.is_alive()
+        for ended in works:
+            ended.result()
 
 
 @dataclass
@@ -154,7 +158,7 @@ class Stack:
                 if certificate := self.state.get(f"certificate-{slot}"):
                     asked = {"applicationId": self._application, "startDate": certificate["notBefore"]}
                     id = finders.find(resource_types.REGISTERED_CERTIFICATE, asked | {"keyId": certificate["keyId"]})
-                    self._write(f"registration-{slot}", id and {"keyId": certificate["keyId"]})
+                    self._write(f"registration-{slot}", {"keyId": certificate["keyId"]} if id else None)
         self.up()
 
     def down(self) -> None:
@@ -175,7 +179,7 @@ class Stack:
         pause()
         parts = [{"type": "part", "urn": name, "outputs": value} for name, value in self.state.items()]
         owner = {"type": resource_types.STACK_OWNER, "urn": "owner", "id": OWNER_ID}
-        return Stacks({"dev": Contents.of([owner, *parts])}, {}, self.last_writes())
+        return Stacks({"dev": Contents.of(cast("list[StateResource]", [owner, *parts]))}, {}, self.last_writes())
 
     def last_writes(self) -> Mapping[str, str]:
         """As `Engine.last_writes`."""
@@ -211,6 +215,7 @@ class Stack:
         if self.is_locked:
             raise CommandError("the stack is locked")
         self.is_locked = True
+        keys._ISSUED.clear()  # of another process
         try:
             yield
         finally:
@@ -240,33 +245,29 @@ class Stack:
         return checked.inputs
 
     def _issue(self, slot: str, decided: Props) -> None:
-        names = [f"{part}-{slot}" for part in ("certificate", "registration", "gate")]
-        certificate = self.state.get(names[0])
-        if certificate is None or any(certificate[name] != decided[slot][name] for name in ("generation", "notBefore")):
+        issue, names = decided[slot], [f"{part}-{slot}" for part in ("certificate", "registration", "gate")]
+        certificate, client = self.state.get(names[0]), self.state["application"]["clientId"]
+        if certificate is None or any(certificate[name] != issue[name] for name in ("generation", "notBefore")):
             self._remove(slot)
-            wanted = {
-                **{name: decided[slot][name] for name in ("generation", "notBefore")},
-                **{"commonName": "hc1", "keySize": 2048, "lifetimeDays": 730, "applicationId": self._application},
-                **{name: ADDRESS[name] for name in ("cloud", "tenantId")},
-            }
-            certificate = CertificateResource().create("", wanted, preview=False).state
+            fixed = {"commonName": "hc1", "keySize": 2048, "lifetimeDays": 730, "applicationId": self._application}
+            certificate = CertificateResource().create("", {**ADDRESS, **issue, **fixed}, preview=False).state
             self._write(names[0], certificate)
+        dates = {name: str(certificate[name]) for name in ("thumbprint", "notBefore")}
         if names[1] not in self.state:
-            require_registrable(
-                {
-                    **ADDRESS,
-                    "secretName": self.secret,
-                    **{name: certificate[name] for name in ("thumbprint", "notBefore")},
-                }
-            )
+            require_registrable(cast(RegistrableCertificate, {**ADDRESS, "secretName": self.secret, **dates}))
             add(self.azure, self._application, certificate)
             self._write(names[1], {"keyId": certificate["keyId"]})
         if self.state.get(names[2], {}).get("thumbprint") != certificate["thumbprint"]:
-            asked = {name: certificate[name] for name in ("thumbprint", "applicationId")}
-            gate = {**ADDRESS, "secretName": self.secret, "authorityHost": "", "scope": "", **asked}
-            gate |= {"clientId": self.state["application"]["clientId"], "registration": certificate["keyId"]}
-            numbers = dict.fromkeys(("successes", "settleSeconds", "timeoutSeconds"), 1)
-            self._write(names[2], SignInGateResource().create("", {**gate, **numbers}, preview=False).state)
+            asked = {
+                **ADDRESS,
+                **dates,
+                "secretName": self.secret,
+                "authorityHost": "",
+                "scope": "",
+                "clientId": client,
+            }
+            asked |= dict.fromkeys(("successes", "settleSeconds", "timeoutSeconds"), 1)
+            self._write(names[2], SignInGateResource().create("", asked, preview=False).state)
 
     def _remove(self, slot: str) -> None:
         certificate = self.state.get(f"certificate-{slot}")
@@ -279,25 +280,19 @@ class Stack:
             self._write(f"gate-{slot}", None)
 
     def _deliver(self, decided: Props) -> None:
-        slot = decided["current"]
-        certificate, known = self.state[f"certificate-{slot}"], self.state.get("secret")
-        wanted = {
-            **ADDRESS,
-            **{"secretName": self.secret, "ownerId": OWNER_ID, "tags": {}, "objectId": "6f2c1e7a"},
-            **{"authorityHost": "https://login.microsoftonline.com/", "clientId": decided["clientId"]},
-            **{
-                "generation": f"{slot}{decided[slot]['generation']}",
-                "provenAt": self.state[f"gate-{slot}"]["provenAt"],
-            },
-            **{name: certificate[name] for name in ("thumbprint", "notBefore", "notAfter")},
-            **{"renewAfter": certificate["notAfter"], "cannotRenewAfter": certificate["notAfter"], "enabled": True},
-        }
-        secret = CredentialSecretResource()
+        slot, known = decided["current"], self.state.get("secret")
+        thumbprint = self.state[f"certificate-{slot}"]["thumbprint"]
+        if known is not None and known["thumbprint"] == thumbprint:
+            return
+        issued = keys.find(thumbprint)
+        assert issued is not None, "its gate has asked for it"
+        name = f"{slot}{decided[slot]['generation']}"
+        wanted = inputs(issued, name, secretName=self.secret, clientId=decided["clientId"], ownerId=OWNER_ID)
         if known is None:
-            made = secret.create("urn", wanted, preview=False).state
+            written = CredentialSecretResource().create("urn", wanted, preview=False).state
         else:
-            made = secret.update("urn", "id", known, known, wanted, preview=False)
-        self._write("secret", {**wanted, **made, "id": f"{VAULT}/secrets/{self.secret}"})
+            written = CredentialSecretResource().update("urn", "id", known, known, wanted, preview=False)
+        self._write("secret", {**wanted, **written, "id": f"{VAULT}/secrets/{self.secret}"})
 
 
 def add(azure: AzureClient, path: str, certificate: Mapping[str, Any]) -> None:
