@@ -85,7 +85,7 @@ def _refresh(engine: Engine, report: Callable[[str], None]) -> None:
             engine.up(("--yes", "--skip-preview", *targets))
             engine.refresh()
             return
-        report("removing the certificates of deleted applications from the state:")
+        report("removing what deleted applications had from the state, but for their certificates:")
         for urn in sorted(lost):
             report(f"  {name_of(urn)}")
         engine.replace_state(without(engine.state(), lost))

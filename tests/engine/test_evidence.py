@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from azure.core.exceptions import ClientAuthenticationError
 from azure.keyvault.secrets import KeyVaultSecret
 
-from identity.credentials import rfc3339
 from tests.engine.clients import bare_sign_in, read
 from tests.engine.out_of_band import OutOfBand
 from tests.engine.rotations import Rotating, await_certificate, pod_signing_in, rotating_stack
@@ -21,7 +17,6 @@ from tests.engine.rotations import Rotating, await_certificate, pod_signing_in, 
 pytestmark = pytest.mark.nightly
 
 _SECRET: Final = "cloud-provider-hc1-json"
-_FAR: Final = datetime(2036, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
@@ -41,28 +36,6 @@ def current(rotating: Rotating) -> KeyVaultSecret:
     """The secret as the vault has it."""
     with OutOfBand(rotating.stack).secrets() as secrets:
         return secrets.get_secret(_SECRET)
-
-
-def written(rotating: Rotating, value: str, **options: Any) -> None:
-    """Somebody writes a version of the secret."""
-    with OutOfBand(rotating.stack).secrets() as secrets:
-        secrets.set_secret(_SECRET, value, **options)
-
-
-def edited(rotating: Rotating, **options: Any) -> None:
-    """Somebody edits the current version's attributes or tags."""
-    with OutOfBand(rotating.stack).secrets() as secrets:
-        secrets.update_secret_properties(_SECRET, **options)
-
-
-def refused(rotating: Rotating) -> str:
-    """The unattended run a day later, which changes nothing; what it says of the identity."""
-    before = rotating.registered()
-    rotating.pass_a_day()
-    done = rotating.stack.idstack("renew", check=False)
-    assert (done.returncode, rotating.registered()) == (1, before), done.stdout
-    [line] = [printed for printed in done.stdout.splitlines() if printed.startswith("hc1/cloudProvider: left out, ")]
-    return line
 
 
 def test_a_certificate_that_was_taken_out_by_hand_stays_out(rotating: Rotating) -> None:
@@ -164,74 +137,3 @@ def test_a_leaked_key_goes_although_the_state_lost_what_delivered_it(rotating: R
     bare_sign_in(json.loads(current(rotating).value or ""))
     assert_refused(leaked)
     assert stack.preview() == {}
-
-
-def test_a_key_that_was_revoked_after_the_backup_stays_out(rotating: Rotating, tmp_path: Path) -> None:
-    stack, leaked, before = rotating.stack, read(rotating.file), rotating.thumbprint
-    stack.idstack("backup", "--output", str(tmp_path / "backup.json"))
-    rotating.pass_a_day()
-    stack.idstack("rotate", "--identity", "cloudProvider", "--revoke")
-    await_certificate(rotating)
-    with pod_signing_in(rotating):
-        shutil.rmtree(stack.state / "pulumi/backend/.pulumi")
-        restored = stack.idstack("restore", str(tmp_path / "backup.json"))
-        recovered = stack.idstack("recover")
-
-        assert_refused(leaked)
-    for said in (restored, recovered):
-        assert f": {before}\n" in said.stdout
-        assert "withdrawn since" in said.stdout
-    assert stack.preview() == {}
-
-
-@pytest.mark.parametrize("with_tags", [True, False])
-def test_a_vault_that_moved_back_costs_nobody_a_sign_in(rotating: Rotating, with_tags: bool) -> None:
-    stack, older, used = rotating.stack, current(rotating), read(rotating.file)
-    rotating.renew()
-    newer, properties = current(rotating), older.properties
-    dates = {"not_before": properties.not_before, "expires_on": properties.expires_on, "tags": properties.tags}
-    written(rotating, older.value or "", **(dates if with_tags else {}))
-
-    reason = refused(rotating)
-
-    names = [str((version.properties.tags or {})["generation"]) for version in (older, newer)]
-    if with_tags:
-        assert f"has {names[0]} again, which is older than {names[1]}, delivered at " in reason
-    else:
-        assert "was written or edited by somebody else: it has no tags of this stack, and no nbf" in reason
-    assert "`idstack rotate --force`" in reason
-    for document in (json.loads(newer.value or ""), used):
-        bare_sign_in(document)
-    stack.idstack("rotate", "--identity", "cloudProvider", "--force")
-    bare_sign_in(json.loads(newer.value or ""))
-    assert stack.preview() == {}
-
-
-def test_a_date_in_the_future_is_put_right_by_the_command_that_is_printed(rotating: Rotating) -> None:
-    stack, right = rotating.stack, current(rotating).properties.not_before
-    assert right is not None
-    edited(rotating, not_before=_FAR)
-
-    reason = refused(rotating)
-
-    assert f"begins (nbf) at {rfc3339.render(_FAR)}, later than now" in reason
-    assert f"--name {_SECRET} --not-before {rfc3339.render(right)}`" in reason
-    edited(rotating, not_before=right)
-    before = rotating.thumbprint
-    rotating.pass_a_day()
-    stack.idstack("renew")
-    assert rotating.thumbprint != before
-    begin = current(rotating).properties.not_before
-    assert begin is not None
-    assert begin < rotating.clock
-    assert stack.preview() == {}
-
-
-def test_an_edited_number_neither_stops_a_renewal_nor_the_ones_after_it(rotating: Rotating) -> None:
-    for _ in range(2):
-        before, tags = rotating.thumbprint, current(rotating).properties.tags
-        edited(rotating, tags={**(tags or {}), "generation": "a999999999"})
-        rotating.pass_a_day()
-        rotating.stack.idstack("renew")
-        assert rotating.thumbprint != before
-    assert rotating.stack.preview() == {}

@@ -65,23 +65,6 @@ def test_a_second_cluster_with_an_infra_id_takes_no_role_of_the_first(stack: Loc
     assert stack.idstack("doctor", check=False).returncode == 3, "nothing is broken; HyperShift's part is not there"
 
 
-def test_a_stack_of_the_same_name_in_another_backend_deletes_nothing(stack: LocalStack) -> None:
-    before, owner = in_azure(stack), stack.outputs["ownerId"]
-    vault = {key: stack.outputs[key] for key in ("keyVaultId", "keyVaultName")}
-    with another_backend(stack, vault):
-        swept = json.loads(stack.idstack("sweep", "--yes", "--json").stdout)["leftovers"]
-        recovered = stack.idstack("recover", "--no-up", check=False)
-
-    assert in_azure(stack) == before
-    foreign = f"no stack of this backend has its owner id {owner}, but one of another backend may"
-    kinds = {leftover["kind"] for leftover in swept if leftover["not_ours"] == foreign}
-    assert kinds == {"application", "managed identity", "secret"}
-    assert not any(leftover["ours"] for leftover in swept)
-    assert recovered.returncode == 1
-    assert f"it has the owner id {owner}, which no stack of this backend has" in recovered.stderr
-    assert stack.preview() == {}
-
-
 def test_a_person_says_that_an_owner_id_was_this_stacks(stack: LocalStack) -> None:
     owner = stack.outputs["ownerId"]
     vault = {key: stack.outputs[key] for key in ("keyVaultId", "keyVaultName")}

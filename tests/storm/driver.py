@@ -178,7 +178,6 @@ class Storm:
         # Nothing is broken but for the pods of HyperShift, which is not there.
         if not model.broken_stages(world.run("doctor")) <= {"volume"}:
             self._must("recover")
-        self._settle()
         [asked, *_] = [word.argument for word in (operation, meeting.other) if word.kind is Kind.ROTATE] or [""]
         self._require(Operation(Kind.ROTATE, asked) if asked else Operation(Kind.UP), credentials, dones[0])
 

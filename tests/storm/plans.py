@@ -91,6 +91,10 @@ PLANS: Final[Mapping[str, str]] = {
     "lost-schedule": "up renew lose:cloudProvider-schedule",
     "lost-gate": "up renew lose:nodePoolManagement-gate recover",
     "case": "up case",
+    "tampering": (
+        "up renew putback:cloudProvider putback:cloudProvider-bare edit:cloudProvider-nbf "
+        "edit:cloudProvider-generation*2 restore:cloudProvider lag:cloudProvider neighbour twin twin:up renew"
+    ),
     "fault-days": _faults(2, 1),
     "fault-weeks": _faults(6, 4),
     "outage": "up fault:entra*2 renew",

@@ -50,17 +50,17 @@ def interruption(
 
 
 def meet(
-    stack: LocalStack, meeting: Meeting, first: Sequence[str], other: Sequence[str], outputs: Sequence[Any]
+    stack: LocalStack, meeting: Meeting, commands: Sequence[Sequence[str]], outputs: Sequence[Any]
 ) -> tuple[list[int], str]:
     """Run two commands as the meeting says, each with its output; their exit codes, and what happened."""
     points = (f"{meeting.request}", "before", REQUEST, f"{meeting.until}", "after", ANY)
     with _fault_daemon(stack, *points) as fault_daemon:
         assert fault_daemon.stdin is not None
-        running = [stack.started(*first, stdout=outputs[0], stderr=outputs[0])]
+        running = [stack.started(*commands[0], stdout=outputs[0], stderr=outputs[0])]
         waits = _standing_still(fault_daemon, running[0])
         if not waits:
             fault_daemon.stdin.close()
-        running.append(stack.started(*other, stdout=outputs[1], stderr=outputs[1]))
+        running.append(stack.started(*commands[1], stdout=outputs[1], stderr=outputs[1]))
         meets = waits and _standing_still(fault_daemon, running[1])
         if meets:
             fault_daemon.stdin.write("\n")

@@ -159,7 +159,7 @@ class World:
         logs = [self.stack.root / name for name in ("first.txt", "other.txt")]
         began = time.monotonic()
         with logs[0].open("w") as output, logs[1].open("w") as another:
-            codes, happened = standstill.meet(self.stack, meeting, *lines, (output, another))
+            codes, happened = standstill.meet(self.stack, meeting, lines, (output, another))
         texts = [log.read_text(errors="replace") for log in logs]
         self.printed += texts
         if self.stack.state.exists():

@@ -239,13 +239,13 @@ def only_one_left(answers: EngineAnswers, monkeypatch: pytest.MonkeyPatch) -> En
     return answers
 
 
-def test_certificates_of_a_deleted_application_leave_the_state(
+def test_what_a_deleted_application_had_leaves_the_state_but_its_certificates(
     only_one_left: EngineAnswers, orphans: list[Orphan], idstack: Idstack
 ) -> None:
     only_one_left.to("refresh", (255, "", "error: refresh failed"), (0, "", ""))
     done = idstack("recover", "--stack", "dev", "--yes")
     assert done.code == 0, done.error
-    assert "removing the certificates of deleted applications from the state:\n  two\n" in done.output
+    assert "removing what deleted applications had from the state, but for their certificates:\n  two\n" in done.output
     kept = [resource["urn"] for resource in only_one_left.imported["deployment"]["resources"]]
     stay = ("azuread:index/application:Application", "idstack:index:Certificate")
     left = (*_credential("one"), *(_of("two", token) for token in stay), _secret("two"))
