@@ -85,10 +85,6 @@ def _number(_: Any, node: yaml.ScalarNode) -> int | float | str:
 class _V3Loader(yaml.CSafeLoader):
     yaml_implicit_resolvers: Any
 
-    def get_single_node(self) -> yaml.Node | None:
-        """As yaml.v3 refuses a key that occurs twice."""
-        return with_unique_keys(super().get_single_node())
-
 
 @_resolving("y|Y|yes|Yes|YES|n|N|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF")
 class _V2Loader(yaml.SafeLoader):
@@ -96,31 +92,10 @@ class _V2Loader(yaml.SafeLoader):
     bool_values = {**yaml.SafeLoader.bool_values, "y": True, "n": False}  # noqa: RUF012
 
 
-def with_unique_keys(node: yaml.Node | None) -> yaml.Node | None:
-    """The node; raises ConstructorError for a key that occurs twice in a mapping of it, of which PyYAML takes one."""
-    waiting, seen = [node], set[int]()
-    while waiting:
-        if id(part := waiting.pop()) in seen or not isinstance(part, yaml.CollectionNode):
-            continue
-        seen.add(id(part))
-        if not isinstance(part, yaml.MappingNode):
-            waiting += part.value
-            continue
-        names: set[str] = set()
-        for key, value in part.value:
-            waiting.append(value)
-            if isinstance(key, yaml.ScalarNode) and key.value in names:
-                raise yaml.constructor.ConstructorError(None, None, f"the key {key.value} occurs twice", key.start_mark)
-            names |= {key.value} if isinstance(key, yaml.ScalarNode) else set()
-    return node
-
-
 def load(data: str | bytes) -> Any:
     """The only document as gopkg.in/yaml.v3, and so Pulumi, reads it; None if it is empty. Raises YAMLError."""
     try:
         return yaml.load(data, _V3Loader)  # noqa: S506 - a CSafeLoader
-    except yaml.constructor.ConstructorError:
-        raise
     except yaml.YAMLError:
         return yaml.safe_load(data)  # ten times slower, with the better message
 

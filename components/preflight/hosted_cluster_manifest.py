@@ -18,7 +18,8 @@ from components.hypershift.hosted_cluster_spec import hosted_cluster_spec
 from identity.settings import HostedClusterSettings, Problem, Settings
 from identity.settings.schema.arm_ids import canonical
 from identity.settings.schema.problems import Place, enumerate_words, path_of, show, value_at
-from identity.yaml_text import load_all_as_go, with_unique_keys
+from identity.settings.stack_file import require_unique_keys
+from identity.yaml_text import load_all_as_go
 
 _KEYS: Final = ("apiVersion", "kind", "metadata", "spec")
 # `hypershift create cluster azure --render` prints an empty one.
@@ -62,9 +63,8 @@ def _read(path: Path) -> dict[str, Any]:
     """The only document of the file. Raises OSError, and ValueError (also UnicodeDecodeError) with the reason."""
     try:
         text = path.read_text(encoding="utf-8")
-        for node in yaml.compose_all(text, yaml.SafeLoader):
-            with_unique_keys(node)  # `kubectl apply` refuses such a key, too
         documents = [document for document in load_all_as_go(text) if document is not None]
+        require_unique_keys(text)  # as `kubectl apply` does
     except yaml.YAMLError as error:
         raise ValueError(" ".join(str(error).split())) from None
     if len(documents) != 1:

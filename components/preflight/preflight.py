@@ -57,9 +57,7 @@ def check_credential_losses(settings: Settings, shared: CredentialStore | None, 
     allow, and with every cluster that would sign in another way.
     """
     refuse_other_spelling(settings, last)
-    refuse_changed_authentication(
-        ((cluster.name, cluster.authentication) for cluster in settings.hosted_clusters), last
-    )
+    refuse_changed_authentication(((row.name, row.authentication) for row in settings.hosted_clusters), last)
     losses = find_losses(settings, vault_of(settings, shared), last)
     refuse_losses(settings, losses)
     for name in unused_allowances(settings, losses):

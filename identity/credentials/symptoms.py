@@ -23,7 +23,7 @@ _FEDERATION: Final = (
 )
 _ISSUER: Final = "compare it with `docs/explanation/issuer.md`, then {repair}"
 _ISSUERS_KEY: Final = "have the federated token signed with a key that its issuer publishes"
-_SECOND_FACTOR: Final = "the tenant asks for a second factor: sign in with `az login`, or use a service principal"
+_SIGN_INS_OF_PERSON: Final = "the sign-in logs of the person in Entra ID"
 _EVENTS: Final = "`kubectl get events --namespace <namespace> --field-selector reason=FailedMount`"
 _VAULT_RULES: Final = "`az keyvault show --name <vault> --query properties.networkAcls`"
 _POD: Final = "`kubectl describe pod --namespace <namespace> <pod>`"
@@ -171,15 +171,10 @@ SYMPTOMS: Final[tuple[Symptom, ...]] = (
     ),
     _sign_in(
         name="AADSTS50076",
-        cause="the tenant asks this person for a second factor",
-        evidence="the sign-in logs of the person in Entra ID",
-        fix=_SECOND_FACTOR,
-    ),
-    _sign_in(
-        name="AADSTS50079",
-        cause="the person has not registered a second factor yet, and the tenant asks for one",
-        evidence="the sign-in logs of the person in Entra ID",
-        fix=_SECOND_FACTOR,
+        cause="the tenant asks this person for a second factor, or to register one (50079)",
+        evidence=_SIGN_INS_OF_PERSON,
+        fix="the tenant asks for a second factor: sign in with `az login`, or use a service principal",
+        words=("AADSTS50076", "AADSTS50079"),
     ),
     _sign_in(
         name="AADSTS50105",
@@ -190,14 +185,14 @@ SYMPTOMS: Final[tuple[Symptom, ...]] = (
     _sign_in(
         name="AADSTS700082",
         cause="a person's sign-in has ended: 90 days without use, a limit of the tenant, or a new password",
-        evidence="the sign-in logs of the person in Entra ID",
+        evidence=_SIGN_INS_OF_PERSON,
         fix="sign in again with `az login`",
         words=("AADSTS700082", "AADSTS70043", "AADSTS50173"),
     ),
     _sign_in(
         name="AADSTS530003",
         cause="a Conditional Access policy admits the person from a managed device only",
-        evidence="the sign-in logs of the person in Entra ID, which name the policy",
+        evidence=f"{_SIGN_INS_OF_PERSON}, which name the policy",
         fix="run `az login` on such a device, without `--use-device-code`; or use a service principal",
     ),
     _sign_in(

@@ -21,6 +21,23 @@ def written(text: str) -> dict[str, Any]:
     return own_values(yaml_text.load(text) or {})
 
 
+def require_unique_keys(text: str) -> None:
+    """Raise ConstructorError for a key that occurs twice in a mapping, as yaml.v3 does: PyYAML takes the last one."""
+    waiting: list[yaml.Node] = list(yaml.compose_all(text, yaml.CSafeLoader))
+    seen = set[int]()
+    while waiting:
+        if id(node := waiting.pop()) in seen or not isinstance(node, yaml.CollectionNode):
+            continue
+        seen.add(id(node))
+        parts = node.value if isinstance(node, yaml.MappingNode) else [(None, item) for item in node.value]
+        waiting += [item for _, item in parts]
+        names: set[str] = set()
+        for key in (key for key, _ in parts if isinstance(key, yaml.ScalarNode)):
+            if key.value in names:
+                raise yaml.constructor.ConstructorError(None, None, f"the key {key.value} occurs twice", key.start_mark)
+            names.add(key.value)
+
+
 def own_values(document: Mapping[str, Any]) -> dict[str, Any]:
     """The project's values in a stack's file, without the keys' namespace, but for a misspelt one.
 

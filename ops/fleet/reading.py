@@ -28,8 +28,8 @@ from identity.settings.schema.schema_node import (
     matching,
     without_credentials,
 )
+from identity.settings.stack_file import require_unique_keys
 from identity.similar import similar
-from identity.yaml_text import with_unique_keys
 from ops.stack.errors import CommandError
 
 # The Kubernetes objects of a stack have its name: the pods of its workspace carry it, with `-drift-workspace` and a
@@ -177,11 +177,7 @@ def read(text: str, file: str) -> FleetSettings:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML with unique keys that are strings; what looks like a date is a string."""
-
-    def get_single_node(self) -> yaml.Node | None:
-        """Refuse a key that occurs twice."""
-        return with_unique_keys(super().get_single_node())
+    """YAML with keys that are strings; what looks like a date is a string."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         """Refuse a key of another type."""
@@ -200,7 +196,9 @@ _Loader.yaml_implicit_resolvers = {
 def _parsed(text: str, file: str) -> Any:
     report = FleetReport()
     try:
-        return yaml.load(text, _Loader)  # noqa: S506 - a SafeLoader
+        document = yaml.load(text, _Loader)  # noqa: S506 - a SafeLoader
+        require_unique_keys(text)
+        return document
     except yaml.MarkedYAMLError as error:
         line = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
         reason = f"{error.problem}{line}"

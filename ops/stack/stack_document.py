@@ -28,12 +28,14 @@ def parsed(text: str, name: str) -> dict[str, Any]:
     import yaml  # slow, and `idstack token` runs at each sign-in of kubectl
 
     from identity import yaml_text
+    from identity.settings.stack_file import require_unique_keys
 
     reason = "it is not a YAML document of a stack"
     if text.startswith("\ufeff"):
         raise CommandError(f"{name} begins with a byte order mark; save it as UTF-8 without one. Nothing was started")
     try:
         document = yaml_text.load(text) or {}
+        require_unique_keys(text)
         if isinstance(document, dict) and _has_names(document.get("config") or {}):
             return document
     except yaml.MarkedYAMLError as error:

@@ -100,17 +100,6 @@ def test_what_json_cannot_hold_is_no_yaml(text: str) -> None:
         load_as_go(text)
 
 
-@pytest.mark.parametrize("text", ["a: 1\nb: 2\na: 1", "a: [{b: 1, b: 1}]", "{a: 1, 'a': 1}"])
-def test_a_key_that_occurs_twice_is_refused_as_pulumi_does(text: str) -> None:
-    with pytest.raises(yaml.YAMLError, match="occurs twice"):
-        load(text)
-
-
-def test_a_key_of_a_merged_mapping_may_occur_again() -> None:
-    text = "a: &a {x: 1, y: 1}\nb: &b {<<: *a, x: 2}\nc: {<<: *b, y: 3}"
-    assert load(text) == {"a": {"x": 1, "y": 1}, "b": {"x": 2, "y": 1}, "c": {"x": 2, "y": 3}}
-
-
 @pytest.mark.parametrize("text", ["a: on", "a: N", "a: 12:30", "a: 2001-01-01"])
 def test_what_is_a_text_to_pulumi(text: str) -> None:
     assert load(text) == {"a": text.removeprefix("a: ")}

@@ -127,3 +127,16 @@ def test_bash_completes(idstack: Idstack, monkeypatch: pytest.MonkeyPatch, words
     monkeypatch.setenv("COMP_WORDS", words)
     monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
     assert idstack().output.split() == completed
+
+
+def test_ctrl_c_outside_of_the_engine_has_a_word_and_the_shells_code(
+    idstack: Idstack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ops.commands.explain._matching", interrupted)
+
+    printed = idstack("explain", "AADSTS700027")
+
+    assert (printed.code, printed.error) == (130, "idstack: interrupted; run the command again\n")

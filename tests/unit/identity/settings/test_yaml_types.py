@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from identity.settings import ConfigurationError, Problem, load_settings
-from identity.settings.stack_file import written
+from identity.settings.stack_file import require_unique_keys, written
 from tests.unit.golden_report import reviewed
 from tests.unit.identity.settings.world import as_pulumi_passes_it, configuration, hosted_cluster, with_change
 
@@ -90,3 +91,19 @@ def test_no_value_of_another_type_becomes_a_name(value: object) -> None:
     config = configuration(resourceGroup=value)
     with pytest.raises(ConfigurationError):
         load_settings(as_pulumi_passes_it(config), secret_keys=(), local=None, written=config)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_refused"),
+    [
+        ("a: 1\nb: 2\na: 1", True),
+        ("a: [{b: 1, b: 1}]", True),
+        ("{a: 1, 'a': 1}", True),
+        ("a: 1\n---\na: 1", False),
+        ("a: &a {x: 1, y: 1}\nb: &b {<<: *a, x: 2}\nc: {<<: *b, y: 3}", False),
+        ("a: &a [*a, {b: *a}]", False),
+    ],
+)
+def test_a_key_that_occurs_twice_in_one_mapping_is_refused_as_pulumi_does(text: str, is_refused: bool) -> None:
+    with pytest.raises(yaml.YAMLError, match="occurs twice") if is_refused else nullcontext():
+        require_unique_keys(text)
