@@ -27,12 +27,9 @@ def main() -> None:
         from ops.cli import application
 
         application()(prog_name="idstack")
-    except CommandError as error:
+    except (CommandError, AccessError) as error:
         print(printable(f"idstack: {error}"), file=sys.stderr)
-        sys.exit(error.exit_code)
-    except AccessError as error:
-        print(printable(f"idstack: {error}"), file=sys.stderr)
-        sys.exit(1)
+        sys.exit(error.exit_code if isinstance(error, CommandError) else 1)
     except SystemExit as ended:
         if ended.code == _INTERRUPTED:
             print("idstack: interrupted; run the command again", file=sys.stderr)

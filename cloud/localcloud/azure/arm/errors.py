@@ -109,7 +109,7 @@ def refuse_unregistered(path: ArmPath, namespaces: Collection[str]) -> None:
 
 def refuse_locked(path: ArmPath, operation: str, locks: Mapping[str, Lock]) -> None:
     """409 for a change at a management lock or below (`lock-resources`); an action counts as a write."""
-    kinds = {"delete": tuple(Lock), "write": (Lock.READ_ONLY,)}.get(operation, ())
+    kinds = {"delete": (Lock.CAN_NOT_DELETE, Lock.READ_ONLY), "write": (Lock.READ_ONLY,)}.get(operation, ())
     if found := [at for at, lock in locks.items() if lock in kinds and f"{path.id}/".lower().startswith(f"{at}/")]:
         raise ServiceError(
             409,
