@@ -323,9 +323,12 @@ def test_the_backend_is_recorded_in_a_file_that_names_none(
     assert (other.code, f"Pulumi.dev.yaml has idstack:backend: {BACKEND}" in other.error) == (1, True)
 
 
+@pytest.mark.parametrize("text", [stack_text(SAMPLE), "\n"])
 @pytest.mark.usefixtures("login")
-def test_the_sample_gives_way(project: Path, idstack: Idstack, engine: FakeEngine) -> None:
-    file(project).write_text(stack_text(SAMPLE))
+def test_the_sample_gives_way_as_an_empty_file_does(
+    project: Path, idstack: Idstack, engine: FakeEngine, text: str
+) -> None:
+    file(project).write_text(text)
 
     assert idstack("init", "dev", *OPTIONS).code == 0
     assert written(file(project).read_text())["resourceGroup"] == "contoso-dev"
