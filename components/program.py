@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import pulumi
 
 from components.azure.management_cluster import create_management_cluster
@@ -13,6 +15,19 @@ from components.renewed_outputs import renewed_outputs
 from components.stack import IdentityStack
 from identity.settings import ConfigurationError
 from identity.settings.problems import for_stack
+
+# After a RunError Pulumi's own code 1 makes the language host report the program's end as a second error; with this one
+# it takes the error for shown (pulumi/pulumi v3.259 `sdk/python/cmd/pulumi-language-python-exec`).
+_SHOWN: Final = 32
+
+
+async def program() -> pulumi.Inputs:
+    """`identity_stack` in a program that does nothing else: it shows a RunError once, and ends."""
+    try:
+        return await identity_stack()
+    except pulumi.RunError as error:
+        pulumi.log.error(str(error))
+        raise SystemExit(_SHOWN) from error
 
 
 async def identity_stack() -> pulumi.Inputs:

@@ -220,9 +220,10 @@ def run(
             # The place in the program at which a resource is registered is a sixth of the time, and nobody looks at it.
             patch.setattr("pulumi.runtime.resource._get_stack_trace", source_pb2.StackTrace)
             asyncio.run(_program(build, recorder, project, preview=preview))
-    except pulumi.RunError as error:
-        if not refused:
-            raise
+    except (pulumi.RunError, SystemExit) as ended:
+        error = ended.__cause__ if isinstance(ended, SystemExit) else ended
+        if not refused or not isinstance(error, pulumi.RunError):
+            raise error or ended from None
         recorder.failure = error
         if isinstance(error.__context__, ConfigurationError):
             recorder.problems = reviewed(error.__context__.problems)
