@@ -39,6 +39,7 @@ async def identity_stack() -> pulumi.Inputs:
     try:
         settings = configuration.load()
         checked = await preflight(settings)
+        checked.prerequisites.foreign_tags.leave_alone()
         cluster = create_management_cluster(settings, checked.providers, checked.deployer)
         providers = with_kubernetes_provider(settings, checked.providers, cluster, hands_over=bool(checked.handed_over))
     except (ConfigurationError, pulumi.RunError) as error:

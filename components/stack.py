@@ -70,6 +70,7 @@ class IdentityStack:
         outputs: StackOutputs[Leaf] = {
             "tenantId": self._settings.tenant_id,
             "clusterSide": self._settings.cluster_side,
+            "tagNames": sorted(self._settings.tags),
             "hostedClusters": {cluster.name: self._exported(cluster) for cluster in self._settings.hosted_clusters},
         }
         if self._store.vault_id:

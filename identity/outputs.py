@@ -205,6 +205,7 @@ class StackOutputs(TypedDict, Generic[Leaf], total=False):
     keyVaultUserInUse: CredentialAddress
     tenantId: str
     clusterSide: ClusterSide
+    tagNames: list[str]  # the configured ones
     hostedClusters: dict[str, HostedClusterOutput[Leaf]]  # by name
     managementClusterId: str  # ARM id
     keyVaultUserAttachCommand: Leaf

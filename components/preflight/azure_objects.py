@@ -52,10 +52,7 @@ def required_lookups(
         yield from _infrastructure(hosted, place)
         yield from _key_vaults(hosted, (*place, "kms"))
         if hosted.backup_storage_account_id is not None:
-            account = _of_id(
-                hosted.backup_storage_account_id, "storage:getStorageAccount", "storage account", "accountName"
-            )
-            yield (*place, "backupStorageAccountID"), account
+            yield (*place, "backupStorageAccountID"), storage_account(hosted.backup_storage_account_id)
         if hosted.container_registry_id is not None:
             registry = _of_id(
                 hosted.container_registry_id, "containerregistry:getRegistry", "container registry", "registryName"
@@ -65,7 +62,7 @@ def required_lookups(
             yield (*place, "externalDnsZoneID"), _public_zone(hosted.external_dns_zone_id)
         for name, identity in imported_identities(hosted):
             at = (*place, "identities", name)
-            yield (*at, "resourceId"), managed_identity(identity)
+            yield (*at, "resourceId"), managed_identity(identity.resource_id or "")
             if identity.credential is not None and identity.credential.secret_name is not None:
                 yield (*at, "credential", "secretName"), stored_secret(vault, identity)
 
@@ -179,10 +176,14 @@ def _key_vaults(cluster: HostedClusterSettings, place: Place) -> Iterator[tuple[
         )
 
 
-def managed_identity(identity: IdentitySettings) -> AzureLookup:
-    """The managed identity that `resourceId` names."""
-    function = "managedidentity:getUserAssignedIdentity"
-    return _of_id(identity.resource_id or "", function, "managed identity", "resourceName")
+def managed_identity(arm_id: str) -> AzureLookup:
+    """The managed identity of this id."""
+    return _of_id(arm_id, "managedidentity:getUserAssignedIdentity", "managed identity", "resourceName")
+
+
+def storage_account(arm_id: str) -> AzureLookup:
+    """The storage account of this id."""
+    return _of_id(arm_id, "storage:getStorageAccount", "storage account", "accountName")
 
 
 def stored_secret(vault_arm_id: str, identity: IdentitySettings) -> AzureLookup:

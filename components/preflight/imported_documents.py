@@ -30,7 +30,7 @@ def imported_credential(
 
     Raises ConfigurationError with everything that is wrong with it. `vault` is the vault's ARM id.
     """
-    answer, credential = answers.get(managed_identity(identity)), identity.credential
+    answer, credential = answers.get(managed_identity(identity.resource_id or "")), identity.credential
     stored = answers.get(stored_secret(vault, identity))
     if answer is None or credential is None:
         return None

@@ -25,6 +25,7 @@ from components.preflight.azure_objects import (
     optional_lookups,
     required_lookups,
 )
+from components.preflight.foreign_tags import ForeignTags, tagged_lookups
 from components.preflight.hosted_cluster_manifest import read_manifests
 from components.preflight.imported_documents import imported_credential
 from components.preflight.infrastructure_checks import compare_infrastructure
@@ -128,6 +129,7 @@ class Prerequisites:
     - `imported`: the managed identities' credentials by hosted cluster and catalogue field.
     - `manifests`: the user's parts of the HostedClusters by hosted cluster.
     - `signing_key_files`: by hosted cluster the id of the signing key in the file that the configuration names.
+    - `foreign_tags`: tags that others wrote on what the stack has made.
     """
 
     management_cluster: AksCluster | None
@@ -136,6 +138,7 @@ class Prerequisites:
     imported: Mapping[str, Mapping[str, ImportedCredential]]
     manifests: Mapping[str, Mapping[str, Any]]
     signing_key_files: Mapping[str, str]
+    foreign_tags: ForeignTags
 
 
 async def look_up(
@@ -147,7 +150,9 @@ async def look_up(
     complete run.
     """
     vault = vault_of(settings, shared)
+    renews_only = renewal_request.is_renewal_run(os.environ)
     required, made = list(required_lookups(settings, shared, vault)), list(made_lookups(settings))
+    made += [] if renews_only else tagged_lookups(settings)
     optional = [*optional_lookups(settings), *earlier_documents(settings, vault)]
     lookups = list(dict.fromkeys([*(lookup for _, lookup in [*required, *made]), *optional]))
     outcomes, keys, _ = await asyncio.gather(
@@ -184,7 +189,7 @@ async def look_up(
         *unenforced_block(settings, described),
         *([] if cluster is None else add_on_rotation(cluster, described)),
         *without_add_on(settings, described),
-        *([] if renewal_request.is_renewal_run(os.environ) else refused_changes(settings, answers)),
+        *([] if renews_only else refused_changes(settings, answers)),
         *keys.problems,
     ]
     aks = None if cluster is None else running_cluster(settings, cluster, described, last)
@@ -197,6 +202,7 @@ async def look_up(
         imported=imported,
         manifests=manifests.documents,
         signing_key_files=keys.of_files,
+        foreign_tags=ForeignTags() if renews_only else ForeignTags.among(answers, settings, last),
     )
 
 

@@ -217,7 +217,9 @@ class Settings(Model):
             blank="<value>",
             check=_few_tags,
         ),
-    ] = Field(default_factory=dict, description="Tags of every Azure resource that the stack creates.")
+    ] = Field(
+        default_factory=dict, description="Tags of every Azure resource that the stack creates. Others' tags stay."
+    )
     protect: StrictBool = Field(
         True,
         description="Protects the vault, a created cluster, created infrastructure, a created issuer, the Entra "

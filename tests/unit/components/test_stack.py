@@ -56,6 +56,7 @@ def test_it_exports_vault_key_vault_user_and_hosted_clusters(stack: RecordingMon
         "keyVaultUri": "https://kv-idstack-dev.vault.azure.net/",
         "keyVaultUserClientId": ADD_ON["clientId"],
         "clusterSide": "stack",
+        "tagNames": ["team"],
         "managementClusterId": MANAGEMENT_CLUSTER,
         "tenantId": TENANT,
         "ownerId": a_uuid("owner"),

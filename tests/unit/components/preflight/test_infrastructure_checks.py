@@ -205,10 +205,11 @@ def test_of_infrastructure_that_the_stack_makes_only_the_public_zone_exists(prog
     named = ("resourceGroup", "vnetID", "subnetID", "securityGroupID", "dnsZoneResourceGroup")
     kept = {key: value for key, value in hosted_cluster().items() if key not in named}
     dns = {key: value for key, value in ZONES.items() if key != "privateZoneID"}
-    made = {**kept, "infrastructure": "create", "dns": dns, "hostedCluster": MANIFEST}
+    cluster = {**kept, "infrastructure": "create", "dns": dns, "hostedCluster": MANIFEST}
     exists = {"dns-dev", "identity-dev"}
-    group = lookups(getResourceGroup=lambda asked: {} if asked["resourceGroupName"] in exists else GONE)
-    recorder = program(hostedClusters=[made], clusterSide="hypershift", lookups_only=True, invokes=group)
+    made = dict.fromkeys(("getVirtualNetwork", "getNetworkSecurityGroup", "getPrivateZone"), GONE)
+    group = lookups(getResourceGroup=lambda asked: {} if asked["resourceGroupName"] in exists else GONE, **made)
+    recorder = program(hostedClusters=[cluster], clusterSide="hypershift", lookups_only=True, invokes=group)
 
     assert recorder.failure is None
     groups = [
@@ -216,8 +217,7 @@ def test_of_infrastructure_that_the_stack_makes_only_the_public_zone_exists(prog
         for call in recorder.invoked
         if call.function == "azure-native:resources:getResourceGroup"
     ]
-    assert set(groups) == {*exists, "hc1-hc1-infra"}
+    assert set(groups) == {*exists, "hc1-hc1-infra", "hc1-vnet-hc1-infra", "hc1-nsg-hc1-infra"}
     asked = {call.function.rpartition(":")[2] for call in recorder.invoked}
-    assert asked.isdisjoint({"getVirtualNetwork", "getSubnet", "getNetworkSecurityGroup", "getLoadBalancer"})
+    assert asked.isdisjoint({"getSubnet", "getLoadBalancer"})
     assert "getZone" in asked
-    assert "getPrivateZone" not in asked

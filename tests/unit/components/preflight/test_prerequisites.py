@@ -273,7 +273,7 @@ def test_objects_are_looked_up_by_the_names_in_their_ids(stack: RecordingMonitor
 def test_every_lookup_goes_through_the_explicit_provider(stack: RecordingMonitor) -> None:
     found = [call for call in stack.invoked if call.function.startswith("azure-native:")]
 
-    assert len(found) == 10
+    assert len(found) == 13
     assert {call.provider for call in found} == {"azure"}
     others = [call.function for call in stack.invoked if call not in found]
     assert others == [

@@ -122,7 +122,7 @@ def test_a_shared_stack_needs_neither_kubeconfig_nor_probe(program: Program) -> 
     ]
     assert [name for name in recorder.names() if "kubernetes" in name] == []
     owner = {"ownerId": recorder.stack_outputs.values["ownerId"]}
-    assert recorder.stack_outputs.values == {**OUTPUTS, **owner, "clusterSide": "stack"}
+    assert recorder.stack_outputs.values == {**OUTPUTS, **owner, "clusterSide": "stack", "tagNames": ["team"]}
 
 
 def test_a_stack_of_hosted_clusters_needs_no_add_on(program: Program) -> None:
