@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 from rich.text import Text
 
 from identity.aks.exec_user import exec_user
 from identity.aks.kubeconfig import Kubeconfig, MalformedKubeconfigError, add_context, usual_kubeconfigs
-from identity.aks.legacy_login import is_convertible, legacy_login_of
+from identity.aks.legacy_login import LegacyLogin, is_convertible, legacy_login_of
 from identity.aks.login import AKS_SERVER_APP_ID, Login
 from identity.clouds import CLOUDS, is_known_authority
 from identity.login_kinds import Flavour, LoginKind
@@ -64,7 +65,7 @@ def kubeconfig(
     access = (
         stack_access(Engine(stack), admin=admin, public_fqdn=public_fqdn)
         if source is None
-        else _of_file(source, context, authority_host)
+        else _of_file(source, context, authority_host, server_id)
     )
     name = access.kubeconfig.chosen(context)
     user = access.kubeconfig.entries("users")[access.kubeconfig.entries("contexts")[name]["user"]]
@@ -97,16 +98,17 @@ def kubeconfig(
     screen.console.print(f'context "{name}" written to {", ".join(map(str, written))}')
 
 
-def _of_file(source: Path, context: str | None, authority_host: str | None) -> StackAccess:
+def _of_file(source: Path, context: str | None, authority_host: str | None, server_id: str | None) -> StackAccess:
     """One context of a kubeconfig with a legacy sign-in to AKS.
 
-    Raises MalformedKubeconfigError for another sign-in, and for an unknown authority, unless `authority_host` replaces
-    it or a person at a terminal agrees.
+    Raises MalformedKubeconfigError for another sign-in. What could give the credential or a token to somebody else
+    needs the option with the same value, or the agreement of a person at a terminal.
     """
     if not source.exists():
         raise MalformedKubeconfigError(f"{source} does not exist; name a kubeconfig with --from")
     source_file = Kubeconfig.read(source)
-    owner = source_file.entries("contexts")[source_file.chosen(context)]["user"]
+    chosen = source_file.entries("contexts")[source_file.chosen(context)]
+    owner, cluster = chosen["user"], source_file.entries("clusters").get(chosen["cluster"]) or {}
     user = source_file.entries("users")[owner]
     if not is_convertible(user):
         ways = ", ".join(sorted(user)) or "nothing"
@@ -114,20 +116,38 @@ def _of_file(source: Path, context: str | None, authority_host: str | None) -> S
             f'user "{owner}" signs in by {ways}, not to AKS by Entra ID; nothing was changed. Name another --context'
         )
     hints = legacy_login_of(user, owner)
-    if authority_host is None and hints.authority_host is not None:
-        _require_known(hints.authority_host, source)
+    for problem, fix in _doubts(cluster, hints, authority_host, server_id):
+        _require_agreement(f"{source} {problem}", fix)
     return StackAccess(source_file, hints)
 
 
-def _require_known(host: str, source: Path) -> None:
-    """Refuse an unknown host, which would get the client's secret or a token."""
-    if is_known_authority(host):
-        return
-    problem = f'{source} signs in at "{host}", which is not an authority host of Azure: it would get the credential'
-    if not sys.stdin.isatty():
+def _doubts(
+    cluster: Mapping[str, Any], hints: LegacyLogin, authority_host: str | None, server_id: str | None
+) -> Iterator[tuple[str, str]]:
+    """Who else than Azure and the cluster would get a credential or a token, and what a script does about it."""
+    host, audience = hints.authority_host, hints.server_id
+    if authority_host is None and host is not None and not is_known_authority(host):
         known = ", ".join(cloud.authority_host for cloud in CLOUDS.values())
-        raise CommandError(
-            f"{problem}; nothing was written. Known are {known}. If it is yours, name it: "
-            f"--authority-host {shlex.quote(host)}"
+        yield (
+            f'signs in at "{host}", which is not an authority host of Azure: it would get the credential',
+            f"Known are {known}. If it is yours, name it: --authority-host {shlex.quote(host)}",
         )
+    if server_id is None and audience is not None and audience.lower() != AKS_SERVER_APP_ID:
+        yield (
+            f'asks for tokens for "{audience}", which is not AKS: {cluster.get("server")} would get them, and could '
+            "use them there",
+            f"If the API server is that application, name it: --server-id {shlex.quote(audience)}",
+        )
+    if cluster.get("insecure-skip-tls-verify"):
+        yield (
+            f"does not verify the certificate of {cluster.get('server')}: whoever answers would get the token",
+            "Put certificate-authority-data in the place of insecure-skip-tls-verify",
+        )
+    if proxy := cluster.get("proxy-url"):
+        yield f'sends every request by the proxy "{proxy}"', "Take proxy-url out, and set HTTPS_PROXY if it is yours"
+
+
+def _require_agreement(problem: str, fix: str) -> None:
+    if not sys.stdin.isatty():
+        raise CommandError(f"{problem}; nothing was written. {fix}")
     typer.confirm(f"{problem}. Is it yours?", abort=True, err=True)

@@ -104,10 +104,12 @@ def test_a_malformed_target_is_not_overwritten(idstack: Idstack, old: Path, tmp_
     assert f"{target} is not YAML at line 1" in done.error
 
 
-def foreign(tmp_path: Path, host: str) -> Path:
-    """A kubeconfig of somebody else's, whose user signs in at this host."""
+def foreign(tmp_path: Path, host: str, server_id: str = AKS, **cluster: Any) -> Path:
+    """A kubeconfig of somebody else's, whose user signs in at this host for this server."""
     document = legacy()
-    arguments = ["get-token", "--login", "spn", "--tenant-id", TENANT, "--server-id", AKS, "--authority-host", host]
+    document["clusters"][0]["cluster"] |= cluster
+    options = ["--tenant-id", TENANT, "--server-id", server_id, "--authority-host", host]
+    arguments = ["get-token", "--login", "spn", *options]
     document["users"][0]["user"] = {"exec": {"command": "kubelogin", "args": arguments}}
     file = tmp_path / "foreign.yaml"
     file.write_text(yaml.safe_dump(document))
@@ -134,6 +136,43 @@ def test_an_unknown_authority_of_a_file_is_refused_without_a_person(
     assert (done.code, new.exists()) == (1, False)
     assert f'signs in at "{host}", which is not an authority host of Azure' in done.error
     assert done.error.endswith(f"If it is yours, name it: --authority-host {host}\n")
+
+
+VAULT = "https://vault.azure.net"
+DOUBTS: list[tuple[dict[str, Any], str]] = [
+    ({"server_id": VAULT}, f'asks for tokens for "{VAULT}", which is not AKS: https://c would get them'),
+    ({"insecure-skip-tls-verify": True}, "does not verify the certificate of https://c"),
+    ({"proxy-url": "http://proxy.example"}, 'sends every request by the proxy "http://proxy.example"'),
+]
+
+
+@pytest.mark.parametrize(("changes", "said"), DOUBTS, ids=["audience", "certificate", "proxy"])
+@pytest.mark.parametrize(("answer", "written"), [("y\n", True), ("n\n", False), (None, False)])
+def test_who_would_get_a_token_is_asked_and_refused_to_a_script(
+    idstack: Idstack,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    changes: dict[str, Any],
+    said: str,
+    answer: str | None,
+    written: bool,
+) -> None:
+    source, new = foreign(tmp_path, "https://login.microsoftonline.com/", **changes), tmp_path / "new.yaml"
+    standard_input = io.StringIO(answer or "")
+    monkeypatch.setattr(standard_input, "isatty", lambda: answer is not None)
+    monkeypatch.setattr("sys.stdin", standard_input)
+
+    done = idstack("kubeconfig", "--from", str(source), "--file", str(new), "--login", "azure-cli")
+
+    assert (done.code == 0, new.exists()) == (written, written)
+    assert said in done.error
+
+
+def test_another_server_application_that_is_named_is_taken(idstack: Idstack, tmp_path: Path) -> None:
+    source, new = foreign(tmp_path, "https://login.microsoftonline.com/", VAULT), tmp_path / "new.yaml"
+    options = ("--login", "azure-cli", "--server-id", VAULT)
+
+    assert idstack("kubeconfig", "--from", str(source), "--file", str(new), *options).code == 0
 
 
 @pytest.mark.parametrize(("answer", "written"), [("y\n", True), ("n\n", False)])
