@@ -20,6 +20,7 @@ from ops.commands.options import (
 )
 from ops.guards.infra_ids import refuse_duplicates
 from ops.outputs import plan
+from ops.outputs.tables import titled
 from ops.stack import plugins
 from ops.stack.engine import Engine
 from ops.stack.environment import policy_pack
@@ -39,32 +40,36 @@ def preview(
     providers: ProvidersOption = None,
     policies: PoliciesOption = False,
     markdown: Annotated[
-        Path | None, typer.Option("--markdown", help="Also write a table by identity into this file, as Markdown.")
+        Path | None, typer.Option("--markdown", help="Also write the table into this file, as Markdown.")
     ] = None,
 ) -> None:
-    """Show what `up` would change. Other options go to `pulumi preview`."""
-    engine = Engine(stack, deadline=time_limit)
+    """Show what `up` would change, with a table by identity at the end. Other options go to `pulumi preview`.
+
+    `--suppress-outputs=false` shows the stack's outputs, too.
+    """
+    engine, screen = Engine(stack, deadline=time_limit), Screen(as_json)
     require_sound_configuration(engine)
     plugins.choose_for(stack, providers)
-    prepare(engine, Screen(as_json))
+    prepare(engine, screen)
     refuse_moves(engine)
     resources = engine.resources_if_any()
     refuse_duplicates(engine, resources, Screen(as_json=True).console.print)
-    arguments = [*(["--json"] if as_json else []), *policy_pack(stack, wanted=policies), *context.args]
-    if markdown is None:
-        engine.preview(arguments, hold=hold)
-    else:
-        with TemporaryDirectory() as folder:
-            events = Path(folder) / "events"
-            try:
-                engine.preview(arguments, hold=hold, events=events)
-            finally:
-                _write_table(engine, events, markdown)
+    form = "--json" if as_json else "--suppress-outputs"
+    with TemporaryDirectory() as folder:
+        events = Path(folder) / "events"
+        try:
+            engine.preview([form, *policy_pack(stack, wanted=policies), *context.args], hold=hold, events=events)
+        finally:
+            lines = events.read_text(encoding="utf-8").splitlines() if events.exists() else []
+            _show(plan.read(lines, stack), screen, markdown)
 
 
-def _write_table(engine: Engine, events: Path, file: Path) -> None:
-    """Write the table of a preview, also of a failed one; raises CommandError."""
-    lines = events.read_text(encoding="utf-8").splitlines() if events.exists() else []
-    table = plan.markdown(plan.read(lines, engine.stack))
-    with writing("the table"):
-        file.write_text(table, encoding="utf-8")
+def _show(log: plan.RunLog, screen: Screen, markdown: Path | None) -> None:
+    """Print and write the tables of a preview, also of a failed one; raises CommandError."""
+    console = screen.console
+    for title, rows, note in () if screen.as_json else plan.sections(log.steps):
+        if rows:
+            console.print(titled(title, rows, note, console.width))
+    if markdown is not None:
+        with writing("the table"):
+            markdown.write_text(plan.markdown(log), encoding="utf-8")

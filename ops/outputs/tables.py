@@ -14,6 +14,7 @@ from typing import Final, Literal, TypeAlias
 
 from rich import box
 from rich.cells import cell_len
+from rich.console import Group
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -71,6 +72,13 @@ def with_caption(table: Table, caption: str) -> Table:
     table.caption = Text(f"\n{caption}", "")
     table.caption_justify = "left"
     return table
+
+
+def titled(title: str, lines: Sequence[Mapping[str, str]], note: str, width: int) -> Group:
+    """A table of plain text below its title and note; "none" without lines."""
+    texts = [{name: Text(value) for name, value in line.items()} for line in lines]
+    heading = Text(f"\n{title}{f' ({note})' if note else ''}", "bold")
+    return Group(heading, fitted(texts, width) if lines else Text("none"))
 
 
 def fitted(lines: Sequence[Line], width: int) -> Table:

@@ -21,7 +21,7 @@ from ops.outputs.plan import (
     sections,
     why,
 )
-from ops.outputs.tables import fitted
+from ops.outputs.tables import titled
 from ops.rehearsal.configuration import StackCopy
 from ops.rehearsal.sign_ins import SignIns
 from ops.world.ownership import ResourceOwner
@@ -200,11 +200,7 @@ def verdict(rehearsal: Rehearsal, forbidden: Collection[Operation]) -> str:
 
 def screen(rehearsal: Rehearsal, forbidden: Collection[Operation], width: int) -> RenderableType:
     """The report as text for a console of so many columns."""
-    parts: list[RenderableType] = []
-    for title, lines, note in _sections(rehearsal):
-        parts.append(Text(f"\n{title}{f' ({note})' if note else ''}", "bold"))
-        texts = [{name: Text(value) for name, value in line.items()} for line in lines]
-        parts.append(fitted(texts, width) if lines else Text("none"))
+    parts: list[RenderableType] = [titled(*section, width) for section in _sections(rehearsal)]
     parts.append(Text(""))
     parts += [Text(line) for line in _facts(rehearsal)]
     parts += [Text(f"error: {error}", "red") for error in rehearsal.errors]

@@ -190,7 +190,7 @@ def test_the_policies_run_on_a_local_stack_that_asks_for_them(
     for options in ([], ["--policies"]):
         assert idstack("preview", *options).code == 0
     plain, asked = (call for call in engine.calls if call.startswith("preview "))
-    assert asked.split() == [*plain.split()[:3], "--policy-pack", "policies", *plain.split()[3:]]
+    assert set(asked.split()) - set(plain.split()) == {"--policy-pack", "policies"}
 
 
 @pytest.mark.parametrize(
