@@ -61,6 +61,37 @@ def test_the_comment_of_a_preview_is_a_table_with_the_rest_folded(tmp_path: Path
     assert "<img" not in comment
 
 
+_HOSTILE = """\
+# heading
+**+1** hc1&#95;x &#42; https://evil.example www.evil.example HTTPS://evil.example @all &#64;all &commat;all &#x40;all
+[x](https://x) ![x](https://x) <img src=x> `code` #12 a\x0164; GH&#35;1 https&#58;//evil.example &#38;#64;all
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "variable"),
+    [("preview-stack.yml", "TABLE"), ("preview-stack.yml", "TEXT"), ("rehearse-stack.yml", "TEXT")],
+)
+def test_a_comment_has_no_link_mention_or_html_of_the_branch(tmp_path: Path, file: str, variable: str) -> None:
+    """The code of the branch may write anything in the place of what `idstack` prints."""
+    (tmp_path / "known").write_text("")
+    given = {"STACK": "dev", "NUMBER": "7", "COMMIT": "abc", "RESULT": "success", "RUN": "https://run"}
+    texts = {"TABLE": "", "TEXT": "", variable: _HOSTILE}
+
+    _run_with_gh(tmp_path, _script(file, "comment"), **texts, **given)
+
+    lines = (tmp_path / "comment.md").read_text().splitlines()
+    ours = ("<!-- ", "**Preview", "**Rehearsal", "<details>", "</details>", "[Log](https://run)", "[Whole output")
+    shown = [line for line in lines if not line.startswith(("    ", *ours))]
+    found = re.findall(
+        r"://|www\.|[\[\]<>@!`#\\]|&(?!#(?:38|42|92|95|124|126);)", "\n".join(shown).replace("&#", "&\0")
+    )
+    assert [mark for mark in found if mark != "&"] == []
+    assert set(re.findall(r"&[^;]*;", "\n".join(shown))) <= {"&#95;", "&#42;", "&#38;"}
+    if variable == "TABLE" or file != "preview-stack.yml":
+        assert any("**+1** hc1&#95;x &#42; https: //evil.example" in line for line in shown)
+
+
 def test_a_comment_of_a_preview_is_shorter_than_github_takes() -> None:
     [script] = [step["run"] for step in jobs_of("stack.yml")["make"]["steps"] if step.get("id") == "text"]
 
