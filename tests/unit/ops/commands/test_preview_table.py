@@ -1,10 +1,25 @@
-"""`idstack preview --markdown`: a short table by identity, for a comment on a pull request."""
+"""The table by identity at the end of `idstack preview`, and with `--markdown` for a comment on a pull request."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from tests.unit.ops.conftest import FakeEngine, Idstack
+from tests.unit.ops.outputs.test_plan import event
+
+
+def test_a_preview_ends_with_a_table_and_without_outputs(engine: FakeEngine, idstack: Idstack) -> None:
+    engine.logs([event("update"), event("delete", name="hc1-file-roles-managed")])
+
+    printed, document = (idstack("preview", "--stack", "dev", *options) for options in ([], ["--json"]))
+
+    lines = printed.output.splitlines()
+    assert lines[1] == "plan (+ created, ~ updated, +- replaced, - deleted)"
+    assert "replaced or deleted" in lines
+    assert any(line.split()[:2] == ["hc1-file-roles-managed", "delete"] for line in lines)
+    assert (printed.code, document.output) == (0, "")
+    calls = [call for call in engine.calls if call.startswith("preview ")]
+    assert ["--suppress-outputs" in call for call in calls] == [True, False]
 
 
 def test_a_failed_preview_has_a_table_too(engine: FakeEngine, idstack: Idstack, tmp_path: Path) -> None:
