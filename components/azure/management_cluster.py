@@ -18,14 +18,13 @@ from identity.secrets_store import ADD_ON
 from identity.settings import CreationSettings, ManagementClusterSettings, Settings
 
 NODE_POOL: Final = "system"
-# AKS sets them for good when it makes a cluster (azure-native `provider/pkg/gen/replacement.go`). An import records
-# them as inputs, and the next `up` would replace the cluster for want of them.
-_LEFT_TO_AKS: Final = (
+# AKS fixes them as it makes a cluster (azure-native `provider/pkg/gen/replacement.go`). An import has them as inputs,
+# and the next `up` would replace the cluster for want of them.
+_LEFT_TO_AKS: Final = [
     *("diskEncryptionSetID", "fqdnSubdomain", "linuxProfile", "windowsProfile"),
-    *("networkProfile.dnsServiceIP", "networkProfile.networkDataplane", "networkProfile.networkMode"),
-    *("networkProfile.networkPluginMode", "networkProfile.outboundType", "networkProfile.podCidr"),
-    *("networkProfile.serviceCidr", "networkProfile.serviceCidrs"),
-)
+    *(f"networkProfile.{name}" for name in ("dnsServiceIP", "networkDataplane", "networkMode", "networkPluginMode")),
+    *(f"networkProfile.{name}" for name in ("outboundType", "podCidr", "serviceCidr", "serviceCidrs")),
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,9 +140,7 @@ class ManagementCluster(pulumi.ComponentResource):
                 workload_identity=containerservice.ManagedClusterSecurityProfileWorkloadIdentityArgs(enabled=True)
             ),
             addon_profiles={ADD_ON: containerservice.ManagedClusterAddonProfileArgs(enabled=True, config=rotation)},
-            opts=pulumi.ResourceOptions(
-                parent=self, protect=args.settings.protect, ignore_changes=list(_LEFT_TO_AKS)
-            ),
+            opts=pulumi.ResourceOptions(parent=self, protect=args.settings.protect, ignore_changes=_LEFT_TO_AKS),
         )
 
     def _deployers_role(self, name: str, args: ManagementClusterArgs, cluster: pulumi.Resource) -> RoleGrants:

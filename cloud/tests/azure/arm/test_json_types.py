@@ -13,105 +13,81 @@ from localcloud.azure.arm.json_types import KNOWN
 from localcloud.azure.arm.path import parse
 from localcloud.azure.arm.resource_type import ResourceType
 from localcloud.azure.shared.understood import ANY, Members
-from localcloud.testing.arm import (
-    CLUSTER,
-    GROUP,
-    ONE,
-    READER,
-    SUBSCRIPTION,
-    TWO,
-    VAULT,
-    ArmWorld,
-    cluster_body,
-    error,
-    storage_account_body,
-    vault_body,
-)
-from localcloud.testing.networks import (
-    ADDRESS,
-    BALANCER,
-    DISK,
-    MANAGED,
-    NETWORK,
-    ORDERED,
-    SECURITY_GROUP,
-    SUBNET,
-    VNET,
-    ZONE,
-    balancer_body,
-    disk_body,
-    in_eastus,
-    record_body,
-    subnet_body,
-    vnet_body,
-)
+from localcloud.testing import arm, networks
 
-_IDENTITY: Final = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/one"
-_ACCOUNT: Final = f"{GROUP}/providers/Microsoft.Storage/storageAccounts/account"
-_ROLES: Final = f"{SUBSCRIPTION}/providers/Microsoft.Authorization"
+_IDENTITY: Final = f"{arm.GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/one"
+_ACCOUNT: Final = f"{arm.GROUP}/providers/Microsoft.Storage/storageAccounts/account"
+_ROLES: Final = f"{arm.SUBSCRIPTION}/providers/Microsoft.Authorization"
 _RULE: Final = {
     **{"protocol": "Tcp", "access": "Allow", "direction": "Inbound", "priority": 100, "sourcePortRange": "*"},
     **{"destinationPortRange": "443", "sourceAddressPrefix": "*", "destinationAddressPrefixes": ["10.0.0.0/24"]},
 }
 _TAGS: Final = {"tags": {"team": "identity"}}
-_FRONTEND: Final = {"frontendIPConfiguration": {"id": f"{BALANCER}/frontendIPConfigurations/infra"}}
+_FRONTEND: Final = {"frontendIPConfiguration": {"id": f"{networks.BALANCER}/frontendIPConfigurations/infra"}}
 _BALANCING: Final = {
     **_FRONTEND,
-    **{"backendAddressPool": {"id": f"{BALANCER}/backendAddressPools/infra"}, "probe": {"id": f"{BALANCER}/probes/up"}},
-    **{
-        "protocol": "Tcp",
-        "frontendPort": 443,
-        "backendPort": 443,
-        "enableFloatingIP": True,
-        "loadDistribution": "Default",
-    },
+    "backendAddressPool": {"id": f"{networks.BALANCER}/backendAddressPools/infra"},
+    "probe": {"id": f"{networks.BALANCER}/probes/up"},
+    **{"protocol": "Tcp", "frontendPort": 443, "backendPort": 443, "enableFloatingIP": True},
 }
 _PROBE: Final = {"protocol": "Http", "port": 80, "requestPath": "/", "intervalInSeconds": 5, "numberOfProbes": 2}
 _NETWORK_PROFILE: Final = {"networkPlugin": "azure", "networkPolicy": "azure", "serviceCidr": "10.1.0.0/16"}
 _FIREWALL: Final = {"bypass": "AzureServices", "defaultAction": "Deny", "ipRules": [{"value": "203.0.113.0/24"}]}
 _ROLE: Final = {
-    **{"roleName": "one", "type": "CustomRole", "description": "of a test", "assignableScopes": [SUBSCRIPTION]},
+    **{"roleName": "one", "type": "CustomRole", "description": "of a test", "assignableScopes": [arm.SUBSCRIPTION]},
     "permissions": [{"actions": ["*/read"], "notActions": [], "dataActions": [], "notDataActions": []}],
 }
 _ISSUER: Final = {"issuer": "https://issuer.example", "subject": "ci", "audiences": ["api://AzureADTokenExchange"]}
 _BODIES: Final[Mapping[str, dict[str, Any]]] = {
-    **dict(ORDERED),
-    MANAGED: {"location": "eastus", **_TAGS, "managedBy": VAULT},
-    SECURITY_GROUP: {**in_eastus(securityRules=[{"name": "in", "properties": _RULE}]), **_TAGS},
-    VNET: vnet_body(subnets=[{"name": "default", **subnet_body()}], enableDdosProtection=False),
-    BALANCER: balancer_body(
+    **dict(networks.ORDERED),
+    networks.MANAGED: {"location": "eastus", **_TAGS, "managedBy": arm.VAULT},
+    networks.SECURITY_GROUP: {**networks.in_eastus(securityRules=[{"name": "in", "properties": _RULE}]), **_TAGS},
+    networks.VNET: networks.vnet_body(
+        subnets=[{"name": "default", **networks.subnet_body()}], enableDdosProtection=False
+    ),
+    networks.BALANCER: networks.balancer_body(
         loadBalancingRules=[{"name": "https", "properties": _BALANCING}],
         probes=[{"name": "up", "properties": _PROBE}],
         inboundNatRules=[{"name": "ssh", "properties": {**_FRONTEND, "frontendPort": 22, "backendPort": 22}}],
     ),
-    f"{ZONE}/A/api": record_body("10.0.0.4"),
-    f"{NETWORK}/dnszones/example.com/A/api": {"properties": {"TTL": 30, "ARecords": [{"ipv4Address": "10.0.0.4"}]}},
-    DISK: disk_body(burstingEnabled=True),
-    DISK.replace("disks", "snapshots"): disk_body(),
-    VAULT: {**vault_body(networkAcls=_FIREWALL, softDeleteRetentionInDays=7, enabledForDeployment=True), **_TAGS},
-    f"{VAULT}/secrets/one": {
+    f"{networks.ZONE}/A/api": networks.record_body("10.0.0.4"),
+    f"{networks.NETWORK}/dnszones/example.com/A/api": {
+        "properties": {"TTL": 30, "ARecords": [{"ipv4Address": "10.0.0.4"}]}
+    },
+    networks.DISK: networks.disk_body(burstingEnabled=True),
+    networks.DISK.replace("disks", "snapshots"): networks.disk_body(),
+    arm.VAULT: {
+        **arm.vault_body(networkAcls=_FIREWALL, softDeleteRetentionInDays=7, enabledForDeployment=True),
+        **_TAGS,
+    },
+    f"{arm.VAULT}/secrets/one": {
         "properties": {"value": "v", "contentType": "text", "attributes": {"enabled": True, "exp": 1800000000}},
         **_TAGS,
     },
     _IDENTITY: {"location": "eastus", **_TAGS},
     f"{_IDENTITY}/federatedIdentityCredentials/one": {"properties": _ISSUER},
-    _ACCOUNT: storage_account_body(networkAcls=_FIREWALL, minimumTlsVersion="TLS1_2", supportsHttpsTrafficOnly=True),
+    _ACCOUNT: arm.storage_account_body(
+        networkAcls=_FIREWALL, minimumTlsVersion="TLS1_2", supportsHttpsTrafficOnly=True
+    ),
     f"{_ACCOUNT}/blobServices/default/containers/one": {"properties": {"publicAccess": "Blob", "metadata": {"a": "b"}}},
     f"{_ACCOUNT}/fileServices/default/shares/one": {"properties": {"shareQuota": 10, "enabledProtocols": "SMB"}},
-    CLUSTER: cluster_body(networkProfile=_NETWORK_PROFILE, oidcIssuerProfile={"enabled": True}),
-    f"{_ROLES}/roleDefinitions/{TWO}": {"properties": _ROLE},
+    arm.CLUSTER: arm.cluster_body(networkProfile=_NETWORK_PROFILE, oidcIssuerProfile={"enabled": True}),
+    f"{_ROLES}/roleDefinitions/{arm.TWO}": {"properties": _ROLE},
 }
 _OTHERS: Final[tuple[object, ...]] = ("a", 7, True, ["a"], [{"name": "a"}], {}, {"a": "b"})
+_FORMAT: Final = "InvalidRequestFormat"
+_CONTENT: Final = "InvalidRequestContent"
+_TWINS: Final = [{"name": "a"}, {"name": "A"}]
 _WRITTEN: Final = [
     type_ for namespace in _NAMESPACES for type_ in namespace.types() if type_.reads_of("PUT") is not None
 ]
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ArmWorld]:
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[arm.ArmWorld]:
     """With one resource of each type that is written."""
-    built = ArmWorld(tmp_path_factory.mktemp("types"))
-    built.put(f"{NETWORK}/dnszones/example.com", "Microsoft.Network/dnszones", {"zoneType": "Public"})
+    built = arm.ArmWorld(tmp_path_factory.mktemp("types"))
+    built.put(f"{networks.NETWORK}/dnszones/example.com", "Microsoft.Network/dnszones", {"zoneType": "Public"})
     for path, body in _all(built):
         for _ in range(2):
             answer = built.call("PUT", path, body)
@@ -120,17 +96,17 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ArmWorld]:
     built.store.close()
 
 
-def _all(world: ArmWorld) -> Iterator[tuple[str, dict[str, Any]]]:
+def _all(world: arm.ArmWorld) -> Iterator[tuple[str, dict[str, Any]]]:
     yield from _BODIES.items()
-    role = f"{_ROLES}/roleDefinitions/{READER}"
+    role = f"{_ROLES}/roleDefinitions/{arm.READER}"
     principal = {"principalId": world.deployer.object_id, "principalType": "ServicePrincipal"}
     yield (
-        f"{GROUP}/providers/Microsoft.Authorization/roleAssignments/{ONE}",
+        f"{arm.GROUP}/providers/Microsoft.Authorization/roleAssignments/{arm.ONE}",
         {"properties": {**principal, "roleDefinitionId": role, "description": "of a test"}},
     )
 
 
-def test_a_value_of_another_type_is_refused_and_changes_nothing(world: ArmWorld) -> None:
+def test_a_value_of_another_type_is_refused_and_changes_nothing(world: arm.ArmWorld) -> None:
     taken = []
     for path, body in _all(world):
         before = world.call("GET", path).json()
@@ -144,7 +120,7 @@ def test_a_value_of_another_type_is_refused_and_changes_nothing(world: ArmWorld)
     assert taken == []
 
 
-def test_every_type_that_is_written_is_tried(world: ArmWorld) -> None:
+def test_every_type_that_is_written_is_tried(world: arm.ArmWorld) -> None:
     tried = {parse(path, "PUT").type.lower() for path, _ in _all(world)}
 
     assert tried == {type_.name.lower() for type_ in _WRITTEN}
@@ -185,27 +161,16 @@ def _with(body: dict[str, Any], place: tuple[str | int, ...], value: object) -> 
 @pytest.mark.parametrize(
     ("path", "body", "code", "message"),
     [
-        (
-            SECURITY_GROUP,
-            in_eastus(securityRules={}),
-            "InvalidRequestFormat",
-            "securityRules: a JSON array is expected",
-        ),
-        (
-            BALANCER,
-            balancer_body(backendAddressPools=[{"name": "infra"}, {"name": "Infra"}]),
-            "InvalidRequestFormat",
-            "backendAddressPools: two of them have the name 'infra'",
-        ),
-        (ADDRESS, {"location": "eastus", "tags": ["a"]}, "InvalidRequestContent", "tags: a JSON object is expected"),
-        (SUBNET, {"properties": {"addressPrefix": 7}}, "InvalidRequestFormat", "addressPrefix: a string is expected"),
-        (VAULT, {"properties": {"networkAcls": {"ipRules": [7]}}}, "InvalidRequestContent", "ipRules.0: a JSON object"),
+        (networks.SECURITY_GROUP, networks.in_eastus(securityRules={}), _FORMAT, "securityRules: a JSON array"),
+        (networks.BALANCER, networks.balancer_body(probes=_TWINS), _FORMAT, "two of them have the name 'a'"),
+        (networks.ADDRESS, {"location": "eastus", "tags": ["a"]}, _CONTENT, "tags: a JSON object"),
+        (arm.VAULT, {"properties": {"networkAcls": {"ipRules": [7]}}}, _CONTENT, "ipRules.0: a JSON object"),
     ],
 )
 def test_the_refusal_names_the_member(
-    world: ArmWorld, path: str, body: dict[str, Any], code: str, message: str
+    world: arm.ArmWorld, path: str, body: dict[str, Any], code: str, message: str
 ) -> None:
-    status, found, text = error(world.call("PUT", path, body))
+    refused = arm.error(world.call("PUT", path, body))
 
-    assert (status, found) == (400, code)
-    assert message in text
+    assert refused[:2] == (400, code)
+    assert message in refused[2]
