@@ -65,8 +65,10 @@ def sweep(
             _show(left_overs, stacks, screen)
         try:
             for left_over in own if yes else ():
+                is_left = left_over in look()
+                # Last, for a run may have begun during the look.
                 _require_no_run(engine, azure, stacks)
-                if left_over not in look():
+                if not is_left:
                     screen.console.print(f"left alone, because it has changed: the {left_over.kind} {left_over.name}")
                     continue
                 delete(azure, left_over)

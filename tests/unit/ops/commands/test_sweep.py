@@ -147,12 +147,13 @@ def test_nothing_is_deleted_while_a_stack_cannot_be_read(
     assert "not read, so that its resources may be listed: prod (" in listed.output
 
 
+@pytest.mark.parametrize("look", [1, 2])
 def test_nothing_is_deleted_while_a_run_of_another_stack_has_the_lock(
-    azure: Azure, idstack: Idstack, tmp_path: Path
+    azure: Azure, idstack: Idstack, tmp_path: Path, look: int
 ) -> None:
     lock = tmp_path / ".pulumi/locks/organization/idstack/prod/a.json"
     lock.parent.mkdir(parents=True)
-    azure.meanwhile = lambda: lock.write_text("{}")
+    azure.meanwhile = lambda: lock.write_text("{}") if len(azure.asked) == look else None
 
     done = idstack("sweep", "--stack", "dev", "--yes")
 
