@@ -79,20 +79,6 @@ def test_a_purged_vault_is_created_again_and_pods_go_on(rotating: Rotating) -> N
     assert stack.preview() == {}
 
 
-def test_a_deleted_application_comes_back_with_its_certificates(rotating: Rotating) -> None:
-    stack, someone = rotating.stack, OutOfBand(rotating.stack)
-    application, delivered = stack.resource("hc1-cloud-provider-entra-application")["id"], rotating.thumbprint
-    someone.graph("DELETE", application)
-    someone.graph("POST", f"/directory/deletedItems/{application.rpartition('/')[2]}/restore")
-    stack.idstack("recover")
-
-    with pod_signing_in(rotating) as client:
-        client.await_sign_ins(5)
-
-    assert rotating.thumbprint == delivered
-    assert stack.preview() == {}
-
-
 def _another_cluster(stack: LocalStack) -> None:
     """The management cluster goes with all that is in it; another one gets its name, empty, at another address.
 

@@ -133,32 +133,6 @@ def test_a_range_is_accepted_exactly_when_it_is_public_and_aligned(address: int,
     assert is_accepted(configuration(vault={"name": "kv-identity", "allowedIpRanges": [text]})) is is_good
 
 
-@given(
-    key=st.sampled_from(
-        (
-            *("cloud", "tenantId", "tags", "protect", "vault", "keyVaultUser", "managementCluster", "credentials"),
-            *("probe", "hostedClusters", "allowCredentialLoss", "sharedStack", "anything"),
-        )
-    ),
-    value=JSON,
-)
-def test_a_key_may_hold_anything_without_a_crash(key: str, value: Any) -> None:
-    _accepted_or_explained(configuration() | {key: value})
-
-
-@given(
-    path=st.sampled_from(
-        (
-            *("name", "namespace", "infraID", "issuerURL", "vnetID", "subnetID", "securityGroupID", "objectEncoding"),
-            *("kms", "kms__activeKey", "identities", "identities__kms", "identities__ingress__credential"),
-        )
-    ),
-    value=JSON | st.text(),
-)
-def test_a_hosted_cluster_may_hold_anything_without_a_crash(path: str, value: Any) -> None:
-    _accepted_or_explained(configuration(**{f"hostedClusters__0__{path}": value}))
-
-
 @given(data=st.data())
 def test_any_place_may_hold_any_key_without_a_crash(data: st.DataObject) -> None:
     config = copy.deepcopy(WHOLE)
