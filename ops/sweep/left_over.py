@@ -7,7 +7,7 @@ deleted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from datetime import datetime
 from typing import Final, TypeVar
 
@@ -15,7 +15,7 @@ from identity import resource_types
 from identity.azure.client import AzureClient, AzureObject
 from identity.azure.deployer_rights import assigned, catalogue_roles
 from identity.azure.records import ManagedIdentityRecord, RoleAssignmentRecord, SecretMetadata
-from identity.azure.registered_certificates import withdraw
+from identity.azure.registered_certificates import registered, withdraw
 from identity.credentials.secret_tags import ENCRYPTION_KEY_ID, GENERATION, OWNER, SIGNING_KEY_ID, THUMBPRINT
 from identity.naming import (
     DEPLOYER_COMPONENT,
@@ -84,7 +84,7 @@ def find(
         *of_applications(azure, named, stacks.mention),
         *of_managed_identities(azure, named_identities, stacks.mention),
         *(application for application, _ in applications),
-        *_secrets(secrets, stacks),
+        *_secrets(secrets, stacks, {key.thumbprint for application in named for key in registered(application)}),
         *_issuers(azure, settings, stacks),
         *(identity for identity, _ in identities),
         *find_machines(azure, f"/subscriptions/{settings.subscription_id}", stacks.have_infra_id, infra_ids),
@@ -162,8 +162,11 @@ def _managed_identities(stacks: Stacks, unnamed: Sequence[ManagedIdentityRecord]
         yield LeftOver(Swept.MANAGED_IDENTITY, identity.id, identity.name, reason, foreign), identity.principal_id
 
 
-def _secrets(secrets: Sequence[SecretMetadata], stacks: Stacks) -> Iterator[LeftOver]:
-    """Secrets with this program's tags of a credential, a signing key or an encryption key of etcd."""
+def _secrets(secrets: Sequence[SecretMetadata], stacks: Stacks, in_use: Set[str | None]) -> Iterator[LeftOver]:
+    """Secrets with this program's tags of a credential, a signing key or an encryption key of etcd.
+
+    `in_use` are the thumbprints of what the stacks' applications have registered: a state has lost such a secret.
+    """
     for secret in secrets:
         tags = secret.tags
         is_credential = THUMBPRINT in tags and GENERATION in tags
@@ -171,8 +174,9 @@ def _secrets(secrets: Sequence[SecretMetadata], stacks: Stacks) -> Iterator[Left
         marks += [tag for tag in (SIGNING_KEY_ID, ENCRYPTION_KEY_ID) if tag in tags]
         if not marks or stacks.mention(secret.id):
             continue
-        reason = f"it has the tag {marks[0]}, and no stack has it"
-        yield LeftOver(Swept.SECRET, secret.id, secret.name, reason, _foreign_owner(tags.get(OWNER), stacks))
+        reason, foreign = f"it has the tag {marks[0]}, and no stack has it", _foreign_owner(tags.get(OWNER), stacks)
+        used = "pods sign in with it; `idstack recover` adopts it" if secret.thumbprint in in_use - {None} else None
+        yield LeftOver(Swept.SECRET, secret.id, secret.name, reason, foreign, used)
 
 
 def _issuers(azure: AzureClient, settings: Settings, stacks: Stacks) -> Iterator[LeftOver]:

@@ -109,8 +109,9 @@ class Storm:
             case Kind.PLANT:
                 self._find_a_planted(identity)
             case Kind.LOSE:
-                # The next `up`, or the next `recover`, goes on; at the latest after the overlap.
+                # A sweep leaves what pods use; the next `up` or `recover` goes on, at the latest after the overlap.
                 tampering.lose(world, identity, how)
+                self._must(*world.command(Operation(Kind.SWEEP)))
                 if self._run(*world.command(operation)).code != 0 and self._run("recover").code != 0:
                     self._must(*world.command(Operation(Kind.SWEEP)))
                     self._must("recover")

@@ -234,6 +234,18 @@ def test_a_certificate_that_a_run_may_be_about_to_deliver_stays(
     assert not leftover.is_deleted
 
 
+def test_a_secret_that_a_state_lost_stays_while_its_certificate_is_registered(
+    azure: AzureClient, world: ArmWorld, settings: Settings, deployer: ServicePrincipal
+) -> None:
+    made, _ = application(world, deployer, "idstack:dev:hc9-ingress-entra")
+    deliver(world, register(azure, made)[1], ago=2 * OVERLAP)
+
+    [leftover] = found(azure, settings, naming(made.app_id))
+
+    assert (leftover.kind, leftover.is_deleted) == (Swept.SECRET, False)
+    assert leftover.too_soon == "pods sign in with it; `idstack recover` adopts it"
+
+
 def test_deleting_a_certificate_leaves_the_others(
     azure: AzureClient,
     world: ArmWorld,
