@@ -128,7 +128,7 @@ def vault_purge_protection(resource: CheckedResource, context: RuleContext) -> I
         yield Violation(
             found="purge protection is off in a stack with `protect: true`",
             accepted="a vault that cannot be purged before its retention ends",
-            fix="`idstack pulumi -- config set --path vault.purgeProtection true`",
+            fix="`.venv/bin/idstack pulumi -- config set --path vault.purgeProtection true`",
         )
 
 
@@ -144,7 +144,7 @@ def network_open_to_all(resource: CheckedResource, context: RuleContext) -> Iter
         yield Violation(
             found="the vault's firewall lets every network in",
             accepted="`defaultAction: Deny`, with the networks of deployers and nodes listed",
-            fix="`idstack pulumi -- config set --path vault.defaultAction Deny`",
+            fix="`.venv/bin/idstack pulumi -- config set --path vault.defaultAction Deny`",
         )
     for rule in rules.get("ipRules") or ():
         if ip_network(rule["value"], strict=False).prefixlen < _LEAST_PREFIX:
@@ -188,7 +188,8 @@ def certificate_life(resource: CheckedResource, context: RuleContext) -> Iterato
         yield Violation(
             found=f"a certificate of {days} days",
             accepted=f"at most {LONGEST_LIFE_DAYS} days",
-            fix=f"`idstack pulumi -- config set --path credentials.lifetimeDays {LONGEST_LIFE_DAYS}`, then a renewal",
+            fix=f"`.venv/bin/idstack pulumi -- config set --path credentials.lifetimeDays {LONGEST_LIFE_DAYS}`, then a "
+            "renewal",
         )
 
 

@@ -165,7 +165,7 @@ def _disable(secret: VaultSecret, written: SecretMetadata, before: SecretMetadat
 def _not_ours(current: SecretMetadata, inputs: CheckedCredentialSecret, version: str | None) -> str:
     """Why the tags of a version stay: they would say that it holds the stack's certificate."""
     fix = (
-        "Make the stack's version current again, value and tags, or run `idstack rotate --force --identity "
+        "Make the stack's version current again, value and tags, or run `.venv/bin/idstack rotate --force --identity "
         "<identity>`: it writes another certificate, and names the pods that may not sign in until they load it"
         if "file" not in inputs
         else f"If theirs is newer, put it into {inputs['file']}; otherwise have a later one issued, and put that there"

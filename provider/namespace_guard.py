@@ -41,7 +41,7 @@ class NamespaceGuardResource(TypedResource[NamespaceGuardInputs[str], Mapping[st
         except AccessError as error:
             raise PluginError(
                 f"{unreadable([namespace], error)}. If the management cluster itself is gone, take the guard out of "
-                f"the state: `idstack pulumi --stack {stack} -- state delete '{urn}'`"
+                f"the state: `.venv/bin/idstack pulumi --stack {stack} -- state delete '{urn}'`"
             ) from None
         if hosted:
             raise PluginError(refusal(hosted, stack))

@@ -80,23 +80,23 @@ def _too_soon(refusal: NotYetError, slots: Slots | None, inputs: RenewalSchedule
         f"a certificate is needed ({refusal.reason}), but one now would replace that of slot {refusal.spare}, with "
         f"which pods may still sign in until {rfc3339.render(refusal.until)}: they load a new one when the CSI driver "
         f"has polled and at the latest 6 hours later. Wait until then (if {inputs['secretName']} was deleted from the "
-        "vault, recover it), or run `idstack rotate --force`, which names those pods"
+        "vault, recover it), or run `.venv/bin/idstack rotate --force`, which names those pods"
     )
 
 
 def _taken_out(refusal: TakenOutError, inputs: RenewalScheduleInputs[str]) -> str:
     return (
         f"somebody took {refusal}, which {inputs['secretName']} in the vault has, out of Entra ID. If its key has "
-        "leaked, run `idstack rotate --revoke --now --identity <identity>`; if it was a mistake, `idstack rotate "
-        "--register --identity <identity>` registers it again"
+        "leaked, run `.venv/bin/idstack rotate --revoke --now --identity <identity>`; if it was a mistake, "
+        "`.venv/bin/idstack rotate --register --identity <identity>` registers it again"
     )
 
 
 def _not_delivered(slots: Slots) -> str:
     return (
         f"slot {slots.spare} is not withdrawn, because the certificate of slot {slots.current} has not reached the "
-        "vault yet: run `make up` until it has, then try again; `idstack rotate --revoke --now` takes a leaked key out "
-        "first"
+        "vault yet: run `.venv/bin/idstack up` until it has, then try again; `.venv/bin/idstack rotate --revoke --now` "
+        "takes a leaked key out first"
     )
 
 
@@ -104,7 +104,7 @@ def _contradiction(refusal: ContradictionError, slots: Slots, inputs: RenewalSch
     return (
         f"no certificate is issued, as it would take the place of one that pods may use: {inputs['secretName']} in the "
         f"vault {refusal}. If the vault still has the version that the stack wrote last, make its value and its tags "
-        "current again. Or run `idstack rotate --force`: it issues another certificate in slot "
+        "current again. Or run `.venv/bin/idstack rotate --force`: it issues another certificate in slot "
         f"{slots.spare}, and pods that use that slot's cannot sign in until they load it; restart them then"
     )
 

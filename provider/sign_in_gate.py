@@ -105,7 +105,8 @@ def require_registrable(args: RegistrableCertificate) -> None:
         return
     raise PluginError(
         f"the certificate {args['thumbprint']} is not registered again: somebody took it out of Entra ID, and "
-        f"{VaultSecret.of(args).id} does not show it. `make recover` notes that, and the next run issues another one"
+        f"{VaultSecret.of(args).id} does not show it. `.venv/bin/idstack recover` notes that, and the next run issues "
+        "another one"
     )
 
 

@@ -182,6 +182,6 @@ def _required_identity(profiles: Mapping[str, Any] | None) -> Any:
     if identity is None:
         raise pulumi.RunError(
             "idstack:managementCluster: the cluster no longer runs its add-on azure-keyvault-secrets-provider: "
-            "it was switched off outside of the stack. `idstack up --refresh` switches it on again"
+            "it was switched off outside of the stack. `.venv/bin/idstack up --refresh` switches it on again"
         )
     return identity

@@ -59,8 +59,8 @@ def _local_environment() -> LocalEnvironment | None:
         return LocalEnvironment.from_file(Path(path))
     except (OSError, ValueError) as error:
         raise pulumi.RunError(
-            f"{LOCAL_ENVIRONMENT_VARIABLE} does not name a record of the local cloud ({error}). `make up` starts the "
-            "local cloud and sets the variable. For a stack on Azure, unset it."
+            f"{LOCAL_ENVIRONMENT_VARIABLE} does not name a record of the local cloud ({error}). `.venv/bin/idstack up` "
+            "starts the local cloud and sets the variable. For a stack on Azure, unset it."
         ) from None
 
 

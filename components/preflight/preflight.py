@@ -84,7 +84,7 @@ def check_tenant_of_last_run(settings: Settings, last: StackOutputs[Any]) -> Non
         rule="tenant-of-last-run",
         found=f'"{settings.tenant_id}"',
         accepted=f'"{before}", the tenant of this stack\'s last complete run: nothing moves to another tenant',
-        fix=f"{to_set(place, before)}; a stack in another tenant has another name: `idstack init <name>`",
+        fix=f"{to_set(place, before)}; a stack in another tenant has another name: `.venv/bin/idstack init <name>`",
     )
     raise ConfigurationError([problem])
 

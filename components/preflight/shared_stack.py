@@ -64,8 +64,9 @@ async def _must_exist(name: str) -> None:
             rule="shared-stack-missing" if is_missing else "shared-stack-unreadable",
             found=f'"{name}", which {"does not exist" if is_missing else f"cannot be read: {reason}"}',
             accepted="a stack in the same backend that has been deployed",
-            fix=f"`idstack pulumi -- stack ls --all` lists them; {to_set(_PLACE, '<organization>/<project>/<stack>')}, "
-            f"or bring it up with `idstack up --stack {name.rpartition('/')[2]}`",
+            fix="`.venv/bin/idstack pulumi -- stack ls --all` lists them; "
+            f"{to_set(_PLACE, '<organization>/<project>/<stack>')}, or bring it up with `.venv/bin/idstack up --stack "
+            f"{name.rpartition('/')[2]}`",
         ) from None
 
 
@@ -79,14 +80,14 @@ async def _outputs(reference: pulumi.StackReference, name: str) -> StackOutputs[
             rule="shared-stack-output-secret",
             found=f'"{name}", which marks {enumerate_words(secret)} as secret',
             accepted="outputs that are not secret: no secret crosses from one stack to another",
-            fix=f"export it without a secret mark, then `idstack up --stack {name.rpartition('/')[2]}`",
+            fix=f"export it without a secret mark, then `.venv/bin/idstack up --stack {name.rpartition('/')[2]}`",
         )
     if missing:
         raise _refused(
             rule="shared-stack-output-missing",
             found=f'"{name}", whose outputs lack {enumerate_words(missing)}',
             accepted="a stack of this program with a vault of its own, brought up to the end",
-            fix=f"`idstack up --stack {name.rpartition('/')[2]}`, then try again",
+            fix=f"`.venv/bin/idstack up --stack {name.rpartition('/')[2]}`, then try again",
         )
     values = {key: output.value for key, output in details.items() if output.value is not None}
     outputs = cast("StackOutputs[str]", values)
@@ -95,8 +96,8 @@ async def _outputs(reference: pulumi.StackReference, name: str) -> StackOutputs[
             rule="shared-stack-output-malformed",
             found=f'"{name}", whose output {enumerate_words(malformed)} is not of the form that this program exports',
             accepted="the ARM ids of a key vault and an AKS cluster: a vault's name becomes the host that gets a token",
-            fix=f"see who wrote it (`idstack pulumi --stack {name.rpartition('/')[2]} -- stack history`), and "
-            f"`idstack up --stack {name.rpartition('/')[2]}`",
+            fix=f"see who wrote it (`.venv/bin/idstack pulumi --stack {name.rpartition('/')[2]} -- stack history`), "
+            f"and `.venv/bin/idstack up --stack {name.rpartition('/')[2]}`",
         )
     return outputs
 

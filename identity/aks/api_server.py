@@ -178,7 +178,8 @@ class ApiServer:
         if not self._aks.has_azure_rbac:
             subject = "<object id of a group of theirs>" if is_person else f"{self.who} --principal-type {kind}"
             return (
-                f"give {self.who} (an object id, not an application id) the roles that `idstack rbac {subject}` prints"
+                f"give {self.who} (an object id, not an application id) the roles that `.venv/bin/idstack rbac "
+                f"{subject}` prints"
             )
         role = azure_rbac.role_for(self._lacking)
         return (

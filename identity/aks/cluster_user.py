@@ -272,7 +272,7 @@ def _run(command: list[str], environment: Mapping[str, str], hint: str, patience
             _, errors = started.communicate()
             raise AccessError(
                 f"{command[0]} got no token for the API server within {patience:g} seconds: {_reported(errors)}. Where "
-                "nobody can sign in, `idstack kubeconfig` writes one that needs nobody"
+                "nobody can sign in, `.venv/bin/idstack kubeconfig` writes one that needs nobody"
             ) from None
     if started.returncode != 0:
         reported = _reported(errors) or f"code {started.returncode}"
@@ -300,7 +300,7 @@ def unusable_user(user: Mapping[str, Any]) -> Iterator[str]:
     if provider is not None:
         yield (
             f'it signs in by the auth-provider "{provider.get("name") or ""}", which kubectl does not have any more or '
-            "this command does not know; `idstack kubeconfig --from` converts the one of Azure"
+            "this command does not know; `.venv/bin/idstack kubeconfig --from` converts the one of Azure"
         )
     if block is not None:
         yield from _unusable_exec(block)

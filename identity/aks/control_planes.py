@@ -39,10 +39,11 @@ def refusal(names: Mapping[str, str], stack: str) -> str:
     """Why nothing is deleted, and what to do instead."""
     return (
         f"{described(names)}, and the stack would delete it with the namespace. Nothing of it was deleted. To keep the "
-        f"cluster, leave the namespace to HyperShift: `idstack pulumi --stack {stack} -- config set clusterSide "
-        f"hypershift`, then "
-        f"`make up STACK={stack}`. To delete the cluster, let HyperShift do it first: {_deletions(names)}, and wait "
-        "until it is gone, as its deletion needs the stack's identities; then run the command again"
+        f"cluster, leave the namespace to HyperShift: `.venv/bin/idstack pulumi --stack {stack} -- config set "
+        f"clusterSide hypershift`, then "
+        f"`.venv/bin/idstack up --stack {stack}`. To delete the cluster, let HyperShift do it first: "
+        f"{_deletions(names)}, and wait until it is gone, as its deletion needs the stack's identities; then run the "
+        "command again"
     )
 
 
@@ -69,6 +70,6 @@ def unreadable(namespaces: Iterable[str], reason: object) -> str:
     """Why the namespaces count as if they held a control plane: they cannot be read."""
     return (
         f"whether {', '.join(namespaces)} holds a control plane of HyperShift cannot be seen ({reason}), so nothing is "
-        "deleted. The deployer needs `list` on hostedcontrolplanes.hypershift.openshift.io (`idstack rbac` prints its "
-        "role)"
+        "deleted. The deployer needs `list` on hostedcontrolplanes.hypershift.openshift.io (`.venv/bin/idstack rbac` "
+        "prints its role)"
     )

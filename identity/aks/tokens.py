@@ -138,8 +138,8 @@ def _asked(client: Any, scope: str, show: Callable[[str], object]) -> Mapping[st
 
 def _person_needed(reason: str) -> PersonNeededError:
     return PersonNeededError(
-        f"{reason}, and there is no terminal to ask somebody at. Run `idstack token --device-code` with the same "
-        "options once at a terminal, or let a pipeline sign in by itself: --login certificate, workload-identity, "
+        f"{reason}, and there is no terminal to ask somebody at. Run `.venv/bin/idstack token --device-code` with the "
+        "same options once at a terminal, or let a pipeline sign in by itself: --login certificate, workload-identity, "
         "github, managed-identity or arm"
     )
 

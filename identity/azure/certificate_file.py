@@ -66,7 +66,7 @@ def parse(path: str, data: bytes, password: bytes | None, now: datetime) -> Cert
     if end <= now:
         raise LoginRefusedError(
             f"{path}: the certificate {bundle.thumbprint} expired at {rfc3339.render(end)}; sign in with its "
-            "successor: `idstack status` shows when each was renewed"
+            "successor: `.venv/bin/idstack status` shows when each was renewed"
         )
     if start > now + CLOCK_SKEW:
         raise LoginRefusedError(

@@ -60,5 +60,5 @@ def _requests(environ: Mapping[str, str]) -> dict[str, RenewalRequest]:
     except (ValueError, AttributeError, TypeError):
         raise ValueError(
             f"{VARIABLE}: found another text; accepted: a JSON object of {', '.join(RenewalRequest)} by schedule; "
-            "`idstack rotate` sets it"
+            "`.venv/bin/idstack rotate` sets it"
         ) from None

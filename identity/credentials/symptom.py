@@ -48,11 +48,11 @@ class Symptom:
 
 # The place-holders for a reader who has not named a stack.
 ON_PAPER: Final[Mapping[str, str]] = {
-    "up": "`idstack up --stack <stack>`",
-    "repair": "`idstack up --stack <stack> --refresh`",
-    "objects": "`idstack up --stack <stack> --refresh`; with `clusterSide: hypershift` HyperShift makes it",
-    "recover": "`idstack recover --stack <stack>`",
-    "renewal": "`idstack rotate --identity <cluster>/<identity> --force --stack <stack>`",
+    "up": "`.venv/bin/idstack up --stack <stack>`",
+    "repair": "`.venv/bin/idstack up --stack <stack> --refresh`",
+    "objects": "`.venv/bin/idstack up --stack <stack> --refresh`; with `clusterSide: hypershift` HyperShift makes it",
+    "recover": "`.venv/bin/idstack recover --stack <stack>`",
+    "renewal": "`.venv/bin/idstack rotate --stack <stack> --identity <cluster>/<identity> --force`",
     "attach": "`az vmss identity assign`, for each scale set of the nodes",
     "client": "<client id>",
     "secret": "--vault-name <vault> --name <secret>",

@@ -41,7 +41,8 @@ SYMPTOMS: Final[tuple[Symptom, ...]] = (
     _sign_in(
         name="AADSTS700027",
         cause="the certificate is not registered on the application",
-        evidence="`az ad app credential list --cert --id <client id>`, beside the thumbprint in `idstack status`",
+        evidence="`az ad app credential list --cert --id <client id>`, beside the thumbprint in `.venv/bin/idstack "
+        "status`",
         fix="if its key has leaked, `rotate` with `--revoke --now`; if it was removed by mistake, with `--register`",
         login="register the certificate on the application, or sign in with the one that is registered",
     ),
@@ -68,7 +69,7 @@ SYMPTOMS: Final[tuple[Symptom, ...]] = (
     _sign_in(
         name="AADSTS7000222",
         cause="the certificate or client secret has expired",
-        evidence="`idstack status`, column with the end of the certificate",
+        evidence="`.venv/bin/idstack status`, column with the end of the certificate",
         fix="deliver another certificate: {renewal}",
         login="the secret has expired: make a new one",
     ),
@@ -344,26 +345,27 @@ SYMPTOMS: Final[tuple[Symptom, ...]] = (
         name="FailedMount",
         cause="a volume of the pod is not mounted, and the message of the event says why",
         evidence=_EVENTS,
-        fix="`idstack explain` with the message; the driver's own log is `kubectl logs --namespace kube-system "
-        "--selector app=secrets-store-csi-driver --container secrets-store`",
+        fix="`.venv/bin/idstack explain` with the message; the driver's own log is `kubectl logs --namespace "
+        "kube-system --selector app=secrets-store-csi-driver --container secrets-store`",
     ),
     _mount(
         name="MountRotationFailed",
         cause="the pod keeps an old version of the secret, because the driver cannot fetch the new one",
         evidence="`kubectl get events --namespace <namespace> --field-selector reason=MountRotationFailed`",
-        fix="`idstack explain` with the message; a new pod would not mount at all, so restart none before it is fixed",
+        fix="`.venv/bin/idstack explain` with the message; a new pod would not mount at all, so restart none before it "
+        "is fixed",
     ),
     _pod(
         name="ContainerCreating",
         cause="the pod waits for a volume, which may be the credential's",
         evidence=_EVENTS,
-        fix="`idstack doctor --pod <namespace>/<pod>` names the volume and the reason",
+        fix="`.venv/bin/idstack doctor --pod <namespace>/<pod>` names the volume and the reason",
     ),
     _pod(
         name="CrashLoopBackOff",
         cause="the container keeps exiting; its credential is mounted, or it would not have started",
         evidence="`kubectl logs --namespace <namespace> <pod> --previous`",
-        fix="`idstack explain` with the AADSTS code or refusal in its log",
+        fix="`.venv/bin/idstack explain` with the AADSTS code or refusal in its log",
     ),
     _pod(
         name="ImagePullBackOff",
@@ -382,20 +384,20 @@ SYMPTOMS: Final[tuple[Symptom, ...]] = (
         name="ValidConfiguration",
         cause="the HostedCluster's specification is invalid, or names a Secret that is missing or malformed",
         evidence=_HOSTED_CLUSTER,
-        fix="compare the HostedCluster with `idstack export hypershift --stack <stack>`",
+        fix="compare the HostedCluster with `.venv/bin/idstack export hypershift --stack <stack>`",
     ),
     _condition(
         name="ValidHostedControlPlaneConfiguration",
         cause="the control-plane operator does not accept the specification",
         evidence=_HOSTED_CLUSTER,
-        fix="compare the HostedCluster with `idstack export hypershift --stack <stack>`",
+        fix="compare the HostedCluster with `.venv/bin/idstack export hypershift --stack <stack>`",
     ),
     _condition(
         name="ValidAzureKMSConfig",
         cause="the control-plane operator cannot encrypt with the key as the identity `kms`. Unknown is as expected "
         "without KMS, and with a vault behind a private endpoint",
         evidence=_HOSTED_CLUSTER,
-        fix="`idstack doctor --cluster <cluster> --identity kms`",
+        fix="`.venv/bin/idstack doctor --cluster <cluster> --identity kms`",
     ),
     _condition(
         name="ValidOIDCConfiguration",
@@ -407,19 +409,19 @@ SYMPTOMS: Final[tuple[Symptom, ...]] = (
         name="InfrastructureReady",
         cause="load balancers or addresses are missing, which `cloudProvider` makes",
         evidence=_HOSTED_CLUSTER,
-        fix="`idstack doctor --cluster <cluster> --identity cloudProvider`",
+        fix="`.venv/bin/idstack doctor --cluster <cluster> --identity cloudProvider`",
     ),
     _condition(
         name="EtcdAvailable",
         cause="etcd has no quorum yet: its pods wait, or its volumes are missing, which `disk` makes",
         evidence="`kubectl get pods,pvc --namespace <control-plane namespace>`",
-        fix="`idstack doctor --cluster <cluster>`",
+        fix="`.venv/bin/idstack doctor --cluster <cluster>`",
     ),
     _condition(
         name="KubeAPIServerAvailable",
         cause="the API server's pod does not run: it waits for etcd, or for the credential of `kms`",
         evidence="`kubectl get pods --namespace <control-plane namespace> --selector app=kube-apiserver`",
-        fix="`idstack doctor --cluster <cluster> --identity kms`",
+        fix="`.venv/bin/idstack doctor --cluster <cluster> --identity kms`",
     ),
     _run(
         name="RequestDisallowedByPolicy",
@@ -451,16 +453,16 @@ SYMPTOMS: Final[tuple[Symptom, ...]] = (
         name="LinkedAuthorizationFailed",
         cause="the deployer lacks a role in Azure",
         evidence="the message, which names action and scope; `az role assignment list --all --assignee <object id>`",
-        fix="`idstack rbac <object id> --azure --stack <stack>` prints all that it needs; a new assignment takes "
-        "effect within ten minutes, then {up}",
+        fix="`.venv/bin/idstack rbac <object id> --azure --stack <stack>` prints all that it needs; a new assignment "
+        "takes effect within ten minutes, then {up}",
         words=(r"\b(Linked)?AuthorizationFailed\b",),
     ),
     _run(
         name="QuotaExceeded",
         cause="a quota or limit of Azure is reached",
         evidence="the message, which names it; `az quota usage list --scope <scope>`",
-        fix="delete what is not used (`idstack sweep --stack <stack>` lists leftovers), or request more under Quotas "
-        "in the portal; then {up}",
+        fix="delete what is not used (`.venv/bin/idstack sweep --stack <stack>` lists leftovers), or request more "
+        "under Quotas in the portal; then {up}",
         words=(r"\b\w*(QuotaExceeded|LimitExceeded)\b",),
     ),
     _run(

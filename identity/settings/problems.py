@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_UNNAMED: Final = re.compile(r"`idstack (?:pulumi|up|preview)(?= -- | --refresh|`)")
+_UNNAMED: Final = re.compile(r"`\.venv/bin/idstack (?:pulumi|up|preview)(?= -- | --refresh|`)")
 
 
 def for_stack(text: str, stack: str) -> str:

@@ -44,8 +44,8 @@ def _sign_in(engine: Engine) -> SignIn:
     configuration, is_local = engine.configured(), local_cloud.of(engine.stack) is not None
     if not configuration.get("tenantId"):
         raise CommandError(
-            f"the stack {engine.stack} has no tenantId, so that Azure cannot be read; `idstack pulumi --stack "
-            f"{engine.stack} -- config set tenantId <uuid>`"
+            f"the stack {engine.stack} has no tenantId, so that Azure cannot be read; `.venv/bin/idstack pulumi "
+            f"--stack {engine.stack} -- config set tenantId <uuid>`"
         )
     cloud = LOCAL_CLOUD if is_local else str(configuration.get("cloud") or DEFAULT_CLOUD)
     return signed_in(cloud, configuration["tenantId"], variables(engine.stack))

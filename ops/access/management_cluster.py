@@ -116,13 +116,14 @@ def _configured(engine: Engine, advice: str = "") -> tuple[ManagementClusterSett
         raise NoManagementClusterError(f"the stack {engine.stack} has no managementCluster{advice}")
     if not configuration.get("subscriptionId"):
         raise CommandError(
-            f"the stack {engine.stack} has no subscriptionId, so that its managementCluster has no id; `idstack pulumi "
-            f"--stack {engine.stack} -- config set subscriptionId <uuid>`"
+            f"the stack {engine.stack} has no subscriptionId, so that its managementCluster has no id; "
+            f"`.venv/bin/idstack pulumi --stack {engine.stack} -- config set subscriptionId <uuid>`"
         )
     try:
         settings = ManagementClusterSettings.model_validate(configuration["managementCluster"])
     except ValidationError:
         raise CommandError(
-            f"idstack:managementCluster is not valid; `idstack preview --stack {engine.stack}` reports its problems"
+            f"idstack:managementCluster is not valid; `.venv/bin/idstack preview --stack {engine.stack}` reports its "
+            "problems"
         ) from None
     return settings, cluster_id(configuration["subscriptionId"], settings.resource_group, settings.name)

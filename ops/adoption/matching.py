@@ -244,7 +244,8 @@ def _read(path: Path) -> tuple[list[dict[str, Any]], set[str]]:
         return resources, set(document["nameTable"].values())
     except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError, AttributeError):
         raise CommandError(
-            f"{path} is not an import file; `idstack import scripts` or `idstack import iam` writes one"
+            f"{path} is not an import file; `.venv/bin/idstack import scripts` or `.venv/bin/idstack import iam` "
+            "writes one"
         ) from None
 
 

@@ -32,5 +32,5 @@ def backup(
         return
     screen.console.print(
         f"{path} has the {len(stored.resources)} resources of {stack} at {stored.date}. If the backend is lost:\n"
-        f"  .venv/bin/idstack restore --stack {stack} {path}\n  make recover STACK={stack}",
+        f"  .venv/bin/idstack restore --stack {stack} {path}\n  .venv/bin/idstack recover --stack {stack}",
     )

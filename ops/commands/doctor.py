@@ -10,16 +10,23 @@ from typing import Annotated
 import typer
 
 from identity.similar import did_you_mean
-from ops.commands.options import DEFAULT_STACK, ClusterOption, JsonOption, Screen, StackOption
+from ops.commands.options import (
+    DEFAULT_STACK,
+    ClusterOption,
+    IdentityOption,
+    JsonOption,
+    Screen,
+    StackOption,
+    selected,
+)
 from ops.doctor.diagnosis import CheckResult, ExitCode, diagnose, exit_code
 from ops.doctor.model.check import Stage
 from ops.doctor.registry import CHECKS
 from ops.doctor.registry import chosen as checks_of
-from ops.doctor.report import report, summary
+from ops.doctor.report import document, report, summary
 from ops.doctor.watching import INTERVAL, wait_until, watch
 from ops.stack.engine import Engine
 from ops.world.look import look
-from ops.world.selection import Selection
 
 
 def _stage(name: str) -> Stage:
@@ -43,9 +50,7 @@ def doctor(
         ),
     ] = None,
     cluster: ClusterOption = None,
-    identity: Annotated[
-        str | None, typer.Option("--identity", "-i", metavar="[CLUSTER/]IDENTITY", help="Check this identity alone.")
-    ] = None,
+    identity: IdentityOption = None,
     pod: Annotated[
         str | None, typer.Option("--pod", metavar="NAMESPACE/NAME", help="Check the identities that this pod mounts.")
     ] = None,
@@ -65,12 +70,9 @@ def doctor(
     """
     if watches and (as_json or waits):
         raise typer.BadParameter(
-            "--watch is for a terminal; call `idstack doctor --json` repeatedly, and use --wait in a pipeline"
+            "--watch is for a terminal; call `.venv/bin/idstack doctor --json` repeatedly, and use --wait in a pipeline"
         )
-    try:
-        selection = Selection.of(cluster, identity, pod)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
+    selection = selected(cluster, identity, pod)
     screen, engine = Screen(as_json), Engine(stack)
     chosen = [check for check in CHECKS if check.stage in stages] if stages else checks_of(selection)
     parts = {part for check in chosen for part in check.needs}
@@ -78,7 +80,7 @@ def doctor(
     def examine() -> list[CheckResult]:
         engine.forget()
         results = diagnose(look(engine, parts, selection), chosen)
-        return [result for result in results if selection.cluster in (None, result.cluster) or result.cluster is None]
+        return [result for result in results if selection.has(result.cluster, None)]
 
     def tell(results: Sequence[CheckResult]) -> None:
         print(f"{summary(stack, results)}; again in {INTERVAL:g} s", file=sys.stderr, flush=True)
@@ -93,7 +95,7 @@ def doctor(
             seconds=timeout if waits else 0,
         )
         if as_json:
-            screen.document([result.to_json() for result in results])
+            screen.document(document(stack, results))
         else:
             screen.console.print(report(stack, results))
     raise typer.Exit(exit_code(results))

@@ -30,8 +30,8 @@ def explain(
     rows = _matching(text) if text else SYMPTOMS
     if not rows:
         raise typer.BadParameter(
-            f"{text!r} is not in the table{did_you_mean(text, (symptom.name for symptom in SYMPTOMS)) or '.'} `idstack "
-            "explain` lists all; Microsoft explains every AADSTS code at https://login.microsoftonline.com/error"
+            f"{text!r} is not in the table{did_you_mean(text, (symptom.name for symptom in SYMPTOMS)) or '.'} "
+            "`.venv/bin/idstack explain` lists all; Microsoft explains every AADSTS code at https://login.microsoftonline.com/error"
         )
     if as_json:
         screen.document([_document(row) for row in rows])

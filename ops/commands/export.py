@@ -43,7 +43,8 @@ def hypershift(
     known = outputs.get("hostedClusters", {})
     if not known:
         raise CommandError(
-            f"the stack {stack} has no hosted cluster: there is nothing to export before `make up STACK={stack}`"
+            f"the stack {stack} has no hosted cluster: there is nothing to export before `.venv/bin/idstack up --stack "
+            f"{stack}`"
         )
     require_cluster(stack, cluster, known)
     if owned := {name: home for name, home in owned_namespaces(outputs).items() if cluster in (None, name)}:
@@ -97,8 +98,8 @@ def _owned(stack: str, owned: Mapping[str, str], others: Collection[str]) -> str
     return (
         f"the stack {stack} was brought up with `clusterSide: stack`, so it owns {', '.join(owned.values())}, where "
         "HyperShift creates the control plane: the two would overwrite each other's objects. Nothing was written. "
-        f"Leave the namespace to HyperShift first: `idstack pulumi --stack {stack} -- config set clusterSide "
-        f"hypershift`, `make up STACK={stack}`, then export again{rest}"
+        f"Leave the namespace to HyperShift first: `.venv/bin/idstack pulumi --stack {stack} -- config set clusterSide "
+        f"hypershift`, `.venv/bin/idstack up --stack {stack}`, then export again{rest}"
     )
 
 

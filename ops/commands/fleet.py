@@ -97,8 +97,8 @@ def up(
     for environment in environments:
         if not environment.is_local and not yes:
             raise CommandError(
-                f"the stacks of {environment.name} are on Azure, and parallel runs cannot prompt: read the `idstack "
-                f"preview` of each, then pass {_YES}"
+                f"the stacks of {environment.name} are on Azure, and parallel runs cannot prompt: read the "
+                f"`.venv/bin/idstack preview` of each, then pass {_YES}"
             )
         require_files(environment, ROOT)
     rollouts: list[Rollout] = []
@@ -173,8 +173,8 @@ def status(file: FileOption = DEFAULT, name: EnvironmentOption = None, as_json: 
         raise CommandError(f"these stacks are not up, or a sign-in in them fails: {', '.join(unhealthy)}")
     if overdue := [stack.stack.name for stack in statuses if stack.overdue]:
         raise RenewalOverdueError(
-            f"renewals are overdue in these stacks: {', '.join(overdue)}. `make renew STACK=<name>` renews what the "
-            f"stack issues, and says what stopped it. {judged_by(datetime.now(UTC))}"
+            f"renewals are overdue in these stacks: {', '.join(overdue)}. `.venv/bin/idstack renew --stack <name>` "
+            f"renews what the stack issues, and says what stopped it. {judged_by(datetime.now(UTC))}"
         )
 
 
@@ -234,7 +234,9 @@ def render(
         if diffs and not as_json:
             screen.console.print("\n".join(diffs))
         if diffs:
-            raise CommandError(f"{directory} differs from {file} in {len(diffs)} files: run `idstack fleet render`")
+            raise CommandError(
+                f"{directory} differs from {file} in {len(diffs)} files: run `.venv/bin/idstack fleet render`"
+            )
         return
     write(directory, files)
     if not as_json:

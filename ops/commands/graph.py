@@ -83,7 +83,9 @@ def graph(
     if not examination.is_complete:
         raise CommandError("the stack is not complete; the graph has the outputs of its last complete run")
     if examination.findings:
-        raise CommandError(f"there are findings: `idstack doctor --stack {stack}` also checks the pods' sign-ins")
+        raise CommandError(
+            f"there are findings: `.venv/bin/idstack doctor --stack {stack}` also checks the pods' sign-ins"
+        )
     if drawn.unread and any(node.health is Health.UNKNOWN for node in drawn.nodes):
         raise UnreadError(drawn.unread)
 

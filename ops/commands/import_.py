@@ -199,7 +199,7 @@ def _prepared(
         keys = " and ".join(missing)
         raise CommandError(
             f"the stack {stack} has no {keys}; set it first: "
-            f"`idstack pulumi --stack {stack} -- config set <key> <uuid>`"
+            f"`.venv/bin/idstack pulumi --stack {stack} -- config set <key> <uuid>`"
         )
     known: dict[Place, str] = {}
     if hosted_cluster is not None:
@@ -248,7 +248,7 @@ def _write(
     console.print(
         f"\n{path} has the existing resources; nothing has changed in Azure or in the state. If the table is right:\n"
         f"  .venv/bin/idstack import file --stack {stack} {path}\n"
-        f"  make preview STACK={stack}\n  make up STACK={stack}",
+        f"  .venv/bin/idstack preview --stack {stack}\n  .venv/bin/idstack up --stack {stack}",
     )
 
 

@@ -113,7 +113,8 @@ def init(
 def _check_name(stack: str) -> None:
     if is_local(stack):
         raise CommandError(
-            f"{stack} is a stack of the local cloud, which needs no `init`: `make up STACK={stack}` creates it"
+            f"{stack} is a stack of the local cloud, which needs no `init`: `.venv/bin/idstack up --stack {stack}` "
+            "creates it"
             if stack == LOCAL_STACK
             else f"{stack} is the name of a local stack; give a stack on Azure another name"
         )
@@ -132,7 +133,8 @@ def _key(stack: str, option: str | None, recorded: str | None) -> str | None:
     if option is not None and recorded not in (None, option):
         raise CommandError(
             f"--secrets-provider is {option}, and Pulumi.{stack}.yaml names {recorded}; nothing was written. "
-            f"`idstack pulumi --stack {stack} -- stack change-secrets-provider <key>` exchanges the key of a stack"
+            f"`.venv/bin/idstack pulumi --stack {stack} -- stack change-secrets-provider <key>` exchanges the key of a "
+            "stack"
         )
     key = option or recorded or _PASSPHRASE
     if key != _PASSPHRASE:
@@ -172,7 +174,7 @@ def _pin(engine: Engine, screen: Screen, is_requested: bool | None, *, asks: boo
         if pins.main() != 0:
             raise CommandError(
                 f"the plugins are not pinned for the reason above; {engine.file.name} and the stack exist. "
-                f"`idstack init {engine.stack} --pin` tries again"
+                f"`.venv/bin/idstack init {engine.stack} --pin` tries again"
             )
         return
     screen.console.print(

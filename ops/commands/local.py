@@ -29,7 +29,7 @@ def local(context: typer.Context) -> None:
     # Pods run in the directory where the local cloud was started, with this checkout's programs.
     needs_cloud = not _OF_A_RUNNING_CLOUD.isdisjoint(context.args[:1]) and "--help" not in context.args
     if needs_cloud and local_cloud.record() is None:
-        raise CommandError("there is no local cloud: `make up` creates one")
+        raise CommandError("there is no local cloud: `.venv/bin/idstack up --stack local` creates one")
     directory = ROOT if context.args[:1] in (["start"], ["kubelet"]) else Path.cwd()
     raise typer.Exit(local_cloud.run(_with_secret(context.args), directory=directory))
 

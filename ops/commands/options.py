@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -20,6 +20,9 @@ from ops.stack.chosen_stack import chosen_stack, require_stack, stack_names
 from ops.stack.environment import ROOT
 from ops.stack.errors import CommandError, printable
 from ops.stack.streaming import Deadline
+
+if TYPE_CHECKING:
+    from ops.world.selection import Selection
 
 
 def complete_clusters(context: typer.Context) -> list[str]:
@@ -66,7 +69,7 @@ def bare_name(name: str) -> str:
         own = name.rpartition("/")[2]
         raise typer.BadParameter(
             f"{name!r} has an organization or a project in it; accepted: the name of the stack alone, {own!r}. "
-            f"`idstack pulumi --stack {own} -- org set-default <organization>` chooses the organization"
+            f"`.venv/bin/idstack pulumi --stack {own} -- org set-default <organization>` chooses the organization"
         )
     return name
 
@@ -112,6 +115,15 @@ ClusterOption: TypeAlias = Annotated[
         *("--cluster", "-c"), help="Name of one hosted cluster; all by default.", autocompletion=complete_clusters
     ),
 ]
+IdentityOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        *("--identity", "-i"),
+        metavar="[CLUSTER/]IDENTITY",
+        help="One identity; all by default.",
+        autocompletion=complete_identities,
+    ),
+]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 TimeLimitOption: TypeAlias = Annotated[
     Deadline | None,
@@ -142,6 +154,16 @@ PoliciesOption: TypeAlias = Annotated[
 DEFAULT_STACK: Final = ""
 # Columns of a console without a terminal.
 _UNLIMITED_WIDTH: Final = 100_000
+
+
+def selected(cluster: str | None, identity: str | None, pod: str | None = None) -> Selection:
+    """What these options select. Raises BadParameter for names that contradict each other."""
+    from ops.world.selection import Selection
+
+    try:
+        return Selection.of(cluster, identity, pod)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def require_cluster(stack: str, cluster: str | None, known: Collection[str]) -> None:

@@ -29,7 +29,7 @@ def pulumi(context: typer.Context, stack: NamedStackOption = DEFAULT_STACK) -> N
     """
     arguments = context.args
     if any(argument in _STACK or argument.startswith("--stack=") for argument in arguments):
-        raise CommandError("name the stack before `--`, as in `idstack pulumi --stack dev -- stack output`")
+        raise CommandError("name the stack before `--`, as in `.venv/bin/idstack pulumi --stack dev -- stack output`")
     environment = {**Engine(stack, ROOT).environment, "PULUMI_STACK": stack}
     if not _writes_the_file(arguments):
         command = ["pulumi", *arguments, *_configuration(stack, arguments)]

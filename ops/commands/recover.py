@@ -87,8 +87,8 @@ def _confirm(stack: str, orphans: Sequence[Orphan], *, agreed: bool) -> None:
     if not sys.stdin.isatty():
         raise CommandError(
             f"{len(orphans)} resources exist that the stack would create; they are listed above. If all are this "
-            f"stack's, run the command again with --yes (`make recover STACK={stack} ARGS=--yes`); otherwise delete or "
-            "rename the rest"
+            f"stack's, run the command again with --yes (`.venv/bin/idstack recover --stack {stack} --yes`); otherwise "
+            "delete or rename the rest"
         )
     question = "Are all of these the stack's own? A `destroy` will delete them"
     typer.confirm(question, abort=True, err=True)

@@ -41,7 +41,8 @@ def renew(
         return
     if not identities:
         raise CommandError(
-            f"the stack {stack} has no certificate to renew: `make up STACK={stack}` issues the first ones"
+            f"the stack {stack} has no certificate to renew: `.venv/bin/idstack up --stack {stack}` issues the first "
+            "ones"
         )
     outcome = RenewalRun(engine, screen.console, {}, context.args).renew(identities)
     show(engine, screen)

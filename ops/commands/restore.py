@@ -21,7 +21,7 @@ def restore(
     stack: NamedStackOption = DEFAULT_STACK,
     as_json: JsonOption = False,
 ) -> None:
-    """Restore a lost state from a backup. Nothing changes in Azure; continue with `make recover`."""
+    """Restore a lost state from a backup. Nothing changes in Azure; continue with `recover`."""
     screen = Screen(as_json)
     backup = backups.read(file, stack)
     engine = Engine(stack, output=screen.output)
@@ -51,6 +51,6 @@ def restore(
         lines += settle.withdrawn_since(engine, backup.resources)
     except (AccessError, CommandError) as error:
         lines.append(f"Its certificates that were withdrawn since cannot be looked up now: {error}")
-    lines.append(f"`make recover STACK={stack}` finds what has changed since, then brings the stack up.")
+    lines.append(f"`.venv/bin/idstack recover --stack {stack}` finds what has changed since, then brings the stack up.")
     lines.append(f"Afterwards: {orphans.certificates_since(stack)}.")
     screen.console.print("\n".join(lines))

@@ -72,7 +72,7 @@ def rotate(
         if lost := [identity.name for identity in identities if identity.secret is None]:
             raise CommandError(
                 f"the leaked certificates are withdrawn, and the state has no secret of {', '.join(lost)}: run "
-                f"`make recover STACK={stack}`, which delivers new ones"
+                f"`.venv/bin/idstack recover --stack {stack}`, which delivers new ones"
             )
         show(engine, screen)
         return
@@ -109,7 +109,8 @@ def _replace(engine: Engine, screen: Screen, identities: Sequence[Renewable], ar
         if withdrawn:
             lines.append(
                 f"The leaked certificates of {', '.join(withdrawn)} are withdrawn. Their pods cannot sign in until a "
-                f"new one is delivered: correct the reason above, then run `make up STACK={engine.stack}`"
+                "new one is delivered: correct the reason above, then run `.venv/bin/idstack up --stack "
+                f"{engine.stack}`"
             )
         if unchanged:
             lines.append(f"Nothing has changed for {', '.join(unchanged)}: run the command again")
@@ -206,7 +207,8 @@ def chosen(stack: str, candidates: Collection[Renewable], identities: Collection
         raise CommandError(
             f"the stack {stack} issues no certificate for {', '.join(listed)}; it issues those of "
             f"{', '.join(candidate.name for candidate in candidates)}. A credential that is issued elsewhere is "
-            f"renewed there: put the new document where the configuration names it and run `make up STACK={stack}`"
+            "renewed there: put the new document where the configuration names it and run `.venv/bin/idstack up "
+            f"--stack {stack}`"
         )
     return [
         candidate

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -12,8 +13,16 @@ from rich.table import Table
 
 from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
-from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
-from ops.doctor.examination import Examination, UnreadError, examine
+from ops.commands.options import (
+    DEFAULT_STACK,
+    ClusterOption,
+    IdentityOption,
+    JsonOption,
+    Screen,
+    StackOption,
+    selected,
+)
+from ops.doctor.examination import Examination, NotSignedInError, UnreadError, examine
 from ops.doctor.report import findings
 from ops.outputs.metrics import render as render_metrics
 from ops.outputs.metrics import write as write_metrics
@@ -28,13 +37,16 @@ from ops.outputs.tables import (
 )
 from ops.stack import local_cloud, plugins
 from ops.stack.engine import Engine
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, WrongUsageError
 from ops.world.cluster_state import ClusterState, read_cluster_state
 from ops.world.compared_identities import ManagedIdentities, read_managed_identities
+from ops.world.selection import EVERYTHING, Selection
 
 
 def status(
     stack: StackOption = DEFAULT_STACK,
+    cluster: ClusterOption = None,
+    identity: IdentityOption = None,
     as_json: JsonOption = False,
     metrics: Annotated[
         Path | None,
@@ -46,15 +58,18 @@ def status(
     It also shows the optional managed identities, the HostedClusters' conditions, the mounted versions in each pod, and
     the findings of `idstack doctor` but for the pods' volumes and sign-ins. Exits with 1 if an identity cannot sign in,
     there are findings or the stack is not complete, and with 3 if only something about an identity could not be read,
-    or a renewal is overdue by two days.
+    or a renewal is overdue by two days. Without a sign-in to Azure it shows what the last run delivered, and exits
+    with 1.
     """
-    screen, now = Screen(as_json), datetime.now(UTC)
-    identities, examination = show(Engine(stack, output=screen.output), screen, metrics)
+    screen, now, selection = Screen(as_json), datetime.now(UTC), selected(cluster, identity)
+    if metrics is not None and not selection.is_everything:
+        raise WrongUsageError("--metrics writes the whole stack: leave out --cluster and --identity")
+    identities, examination = show(Engine(stack, output=screen.output), screen, metrics, selection)
     if overdue := [f"{row.identity} of {row.cluster}" for row in identities if row.is_overdue(now)]:
         raise RenewalOverdueError(
-            f"the renewal of these certificates is overdue: {', '.join(overdue)}. `make renew STACK={stack}` renews "
-            "what the stack issues, or says why it cannot; a credential that was issued elsewhere has to be replaced. "
-            f"{judged_by(now)}"
+            f"the renewal of these certificates is overdue: {', '.join(overdue)}. `.venv/bin/idstack renew --stack "
+            f"{stack}` renews what the stack issues, or says why it cannot; a credential that was issued elsewhere has "
+            f"to be replaced. {judged_by(now)}"
         )
     if unread := examination.unread_of_identities:
         raise UnreadError(unread)
@@ -71,8 +86,10 @@ class RenewalOverdueError(CommandError):
     exit_code = 3
 
 
-def show(engine: Engine, screen: Screen, metrics: Path | None = None) -> tuple[list[Row], Examination]:
-    """Print the rows of a stack, write them to a file of metrics if one is named, and return what was seen.
+def show(
+    engine: Engine, screen: Screen, metrics: Path | None = None, selection: Selection = EVERYTHING
+) -> tuple[list[Row], Examination]:
+    """Print the selected rows of a stack, write them to a file of metrics if one is named, and return what was seen.
 
     Raises CommandError for a stack that does not exist or was never brought up, an expired certificate, a missing
     managed identity, findings of the doctor in Azure, metrics that cannot be written and, locally, a failed sign-in.
@@ -80,12 +97,23 @@ def show(engine: Engine, screen: Screen, metrics: Path | None = None) -> tuple[l
     """
     stack = engine.stack
     environment = local_cloud.of(stack)
-    outputs, examination = brought_up(engine), examine(engine)
+    outputs, now = brought_up(engine), datetime.now(UTC)
+    try:
+        examination = examine(engine, selection)
+    except NotSignedInError:
+        if not screen.as_json:
+            delivered = credentials(selection.of_rows(rows(outputs, None)), now, screen.console.width)
+            screen.console.print(with_caption(delivered, "as the last run delivered them: nothing was read in Azure"))
+        raise
     reports = read_probes(environment, outputs)
-    exchanges = running_token_rows(outputs, reports)
-    identities, now = rows(outputs, reports), datetime.now(UTC)
+    exchanges = [row for row in running_token_rows(outputs, reports) if selection.has(row.of.cluster, row.of.row.field)]
+    identities = selection.of_rows(rows(outputs, reports))
     managed = read_managed_identities(engine, outputs)
+    managed = replace(managed, rows=tuple(selection.of_rows(managed.rows)))
     state = read_cluster_state(engine, outputs, examination.versions)
+    if state is not None:
+        conditions = tuple(one for one in state.conditions if selection.has(one.cluster, None))
+        state = replace(state, conditions=conditions, mounts=tuple(selection.of_rows(state.mounts)))
     if metrics is not None and examination.is_complete:
         mounts = state.mounts if state else ()
         write_metrics(metrics, render_metrics(stack, identities, managed.rows, mounts, examination.is_broken, now))
@@ -114,30 +142,31 @@ def show(engine: Engine, screen: Screen, metrics: Path | None = None) -> tuple[l
         _show_managed(managed, screen)
         if state is not None:
             _show_cluster(state, screen)
-        _show_unread(examination.unread, screen)
+        _show_unread([why for why in examination.unread if state is None or why not in state.unread], screen)
         for finding in findings(examination.results):
             screen.console.print()
             screen.console.print(finding)
-        if identities:
-            line = f"the whole chain as a page: .venv/bin/idstack graph --stack {stack} --output graph.html"
-            screen.console.print(f"\n{line}")
+    doctor = f"`.venv/bin/idstack doctor --stack {stack}`"
     failing = [
         row.identity
         for row in identities
         if (row.not_after is not None and row.not_after <= now) or (row.probes and not row.is_green)
     ]
     if failing:
-        raise CommandError(f"these identities cannot sign in: {', '.join(failing)}")
+        raise CommandError(f"these identities cannot sign in: {', '.join(failing)}. {doctor} finds the cause of each")
     if refused := [row.of.subject for row in exchanges if not row.probe.is_ready]:
-        raise CommandError(f"these service accounts cannot sign in: {', '.join(refused)}")
+        raise CommandError(f"these service accounts cannot sign in: {', '.join(refused)}. {doctor} finds the cause")
     if wrong := [f"{row.identity} of {row.cluster}" for row in managed.rows if row.is_wrong]:
         raise CommandError(
             f"these managed identities are missing in Azure or replaced: {', '.join(wrong)}; "
-            f"`make up STACK={stack} ARGS=--refresh` creates them again"
+            f"`.venv/bin/idstack up --stack {stack} --refresh` creates them again"
         )
     if examination.findings:
         problem = "there are findings" if examination.is_complete else "the stack is not complete"
-        raise CommandError(f"{problem}: `idstack doctor --stack {stack}` also checks the pods' sign-ins")
+        raise CommandError(f"{problem}: {doctor} also checks the pods' sign-ins")
+    if identities and not screen.as_json:
+        line = f"the whole chain as a page: .venv/bin/idstack graph --stack {stack} --output graph.html"
+        screen.console.print(f"\n{line}")
     return identities, examination
 
 
@@ -147,7 +176,7 @@ def brought_up(engine: Engine) -> StackOutputs[str]:
     if not outputs:
         raise CommandError(
             f"no `up` of the stack {engine.stack} has completed, so there is nothing to show; its backend is "
-            f"{engine.backend()}. `make up STACK={engine.stack}` brings it up"
+            f"{engine.backend()}. `.venv/bin/idstack up --stack {engine.stack}` brings it up"
         )
     return outputs
 

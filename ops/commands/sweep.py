@@ -79,7 +79,9 @@ def sweep(
                 listed = [{**left_over.to_json(), "deleted": left_over.id in deleted} for left_over in left_overs]
                 screen.document({"stack": stack, "leftovers": listed, "unread": dict(stacks.unread)})
         if own and not yes and not as_json:
-            screen.console.print(f"nothing was deleted; `idstack sweep --stack {stack} --yes` deletes the owned ones")
+            screen.console.print(
+                f"nothing was deleted; `.venv/bin/idstack sweep --stack {stack} --yes` deletes the owned ones"
+            )
 
 
 def _require_no_run(engine: Engine, azure: AzureClient, stacks: Stacks) -> None:

@@ -34,7 +34,7 @@ from ops.outputs.rows import Row, TokenProbe, TokenRow, has_probes, rows, token_
 from ops.outputs.tables import sign_ins, tokens, with_caption
 from ops.stack import local_cloud, plugins
 from ops.stack.engine import Engine
-from ops.stack.environment import LOCAL_STACK, policy_pack
+from ops.stack.environment import policy_pack
 from ops.stack.errors import CommandError
 from ops.stack.moved_clusters import refuse_moves
 from ops.stack.settings import require_sound_configuration, settings_of
@@ -164,12 +164,11 @@ def _wait_until_green(read: Callable[[], ProbeRows], console: Console) -> ProbeR
 
 
 def _next_steps(stack: str, environment: LocalEnvironment) -> str:
-    of_make, option = ("", "") if stack == LOCAL_STACK else (f" STACK={stack}", f" --stack {stack}")
     steps = {
-        f"make preview{of_make}": f"after an edit of Pulumi.{stack}.yaml: exactly that change",
-        f".venv/bin/idstack status{option}": "expiry, renewal, live sign-ins",
+        f".venv/bin/idstack preview --stack {stack}": f"after an edit of Pulumi.{stack}.yaml: exactly that change",
+        f".venv/bin/idstack status --stack {stack}": "expiry, renewal, live sign-ins",
         ".venv/bin/idstack local env": "the endpoints of the local Azure and Kubernetes",
-        f"make down{of_make}": "remove the stack, and the local cloud with the last one",
+        f".venv/bin/idstack down --stack {stack}": "remove the stack, and the local cloud with the last one",
     }
     width = max(map(len, steps)) + 3
     listed = "\n".join(f"  {command:{width}}{effect}" for command, effect in steps.items())

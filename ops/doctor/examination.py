@@ -13,6 +13,7 @@ from ops.doctor.registry import STATUS_CHECKS
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.world.look import look
+from ops.world.selection import EVERYTHING, Selection
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,13 @@ class Examination:
         return all(finding.stage is not Stage.BACKEND for finding in self.findings)
 
     def is_broken(self, cluster: str | None, identity: str | None) -> bool | None:
-        """Whether something is broken there; None if nothing is, but some checks were not possible."""
-        own = {result.status for result in self.results if (result.cluster, result.identity) == (cluster, identity)}
+        """Whether something is broken there; None if nothing is, but some checks in Azure were not possible."""
+        own = {
+            result.status
+            for result in self.results
+            if (result.cluster, result.identity) == (cluster, identity)
+            and (result.status is CheckStatus.BROKEN or result.stage not in (Stage.CLASS, Stage.MOUNT))
+        }
         if CheckStatus.BROKEN in own:
             return True
         return None if CheckStatus.NOT_CHECKED in own else False
@@ -72,18 +78,16 @@ class UnreadError(CommandError):
         super().__init__("\n".join([f"not read, so that it may be broken ({len(reasons)}):", *reasons]))
 
 
-def examine(engine: Engine) -> Examination:
-    """Check the stack now. Raises CommandError without a sign-in to Azure, and without a local stack's cloud."""
+class NotSignedInError(CommandError):
+    """Nothing can be read in Azure."""
+
+
+def examine(engine: Engine, selection: Selection = EVERYTHING) -> Examination:
+    """Check the selection now. Raises NotSignedInError, and CommandError without a local stack's cloud."""
     parts = {part for check in STATUS_CHECKS for part in check.needs}
-    world = look(engine, parts)
+    world = look(engine, parts, selection)
     if isinstance(world.sign_in, str):
         [refused] = [one for one in diagnose(world, [SIGN_IN]) if one.status is CheckStatus.BROKEN]
-        raise CommandError(f"signing in to Azure: {refused.evidence}; {refused.fix}")
+        raise NotSignedInError(f"signing in to Azure: {refused.evidence}; {refused.fix}")
     versions = {name: secret.version for name, secret in world.secrets.items() if isinstance(secret, SecretMetadata)}
-    # Both commands name an unread management cluster themselves.
-    results = [
-        one
-        for one in diagnose(world, STATUS_CHECKS)
-        if one.status is not CheckStatus.NOT_CHECKED or one.stage not in (Stage.CLASS, Stage.MOUNT)
-    ]
-    return Examination(tuple(results), versions)
+    return Examination(tuple(diagnose(world, STATUS_CHECKS)), versions)

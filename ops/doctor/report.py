@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from rich.text import Text
 
@@ -52,7 +52,7 @@ def _paragraph(status: CheckStatus, group: Sequence[CheckResult]) -> Text:
 
 def _finding(result: CheckResult) -> dict[str, str]:
     symptom = find(result.evidence) if result.stage not in _OF_THIS_MACHINE else None
-    more = {"more": f"`idstack explain {shlex.quote(symptom.name)}`"} if symptom else {}
+    more = {"more": f"`.venv/bin/idstack explain {shlex.quote(symptom.name)}`"} if symptom else {}
     return {"found": result.evidence, "fix": result.fix, **more}
 
 
@@ -73,18 +73,32 @@ def _places(group: Sequence[CheckResult]) -> str:
     return f": {'; '.join(places)}" if places else ""
 
 
+def document(stack: str, results: Sequence[CheckResult]) -> dict[str, Any]:
+    """The report for scripts (docs/reference/json.md)."""
+    return {"stack": stack, "summary": _counts(results), "results": [result.to_json() for result in results]}
+
+
+def _counts(results: Sequence[CheckResult]) -> dict[str, int]:
+    """The counts of the summary: a finding may concern several identities."""
+    counts = {status: sum(result.status is status for result in results) for status in CheckStatus}
+    return {
+        "findings": len(_groups(result for result in results if result.status is CheckStatus.BROKEN)),
+        "checks": len(results) - counts[CheckStatus.NOT_CHECKED],
+        "identities": len({(result.cluster, result.identity) for result in results if result.identity}),
+        "skipped": counts[CheckStatus.SKIPPED],
+        "notChecked": counts[CheckStatus.NOT_CHECKED],
+    }
+
+
 def summary(stack: str, results: Sequence[CheckResult]) -> Text:
     """The counts, in one line."""
-    counts = {status: sum(result.status is status for result in results) for status in CheckStatus}
-    identities = len({(result.cluster, result.identity) for result in results if result.identity})
-    checked = len(results) - counts[CheckStatus.NOT_CHECKED]
-    broken = len(_groups(result for result in results if result.status is CheckStatus.BROKEN))
+    broken, checked, identities, skipped, not_checked = _counts(results).values()
     parts = [
         f"{broken} {'finding' if broken == 1 else 'findings'}" if broken else _SOUND,
         f"{checked} {'check' if checked == 1 else 'checks'}" + (f" of {identities} identities" if identities else ""),
     ]
-    if count := counts[CheckStatus.SKIPPED]:
-        parts.append(f"{count} skipped behind a broken stage")
-    if count := counts[CheckStatus.NOT_CHECKED]:
-        parts.append(f"{count} not possible")
+    if skipped:
+        parts.append(f"{skipped} skipped behind a broken stage")
+    if not_checked:
+        parts.append(f"{not_checked} not possible")
     return Text.assemble(f"{stack}: ", (parts[0], "red" if broken else "green"), f"; {'; '.join(parts[1:])}")

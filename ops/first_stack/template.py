@@ -286,8 +286,9 @@ def write_stack_file(file: Path, answers: Answers) -> bool:
         return True
     if document_in(file).get("config") != yaml_text.load(text)["config"]:
         raise CommandError(
-            f"{file.name} exists and differs from these options; it was not changed. Without them `idstack init "
-            f"{answers.stack}` continues with the file. To start again, move it away: `mv {file.name} {file.name}.old`"
+            f"{file.name} exists and differs from these options; it was not changed. Without them `.venv/bin/idstack "
+            f"init {answers.stack}` continues with the file. To start again, move it away: `mv {file.name} "
+            f"{file.name}.old`"
         )
     return False
 
@@ -319,7 +320,7 @@ def settings_in(engine: Engine) -> Settings:
         return settings_of(engine)
     except CommandError as error:
         raise CommandError(
-            f"{error}\n\nCorrect {engine.file.name}; then `idstack init {engine.stack}` continues"
+            f"{error}\n\nCorrect {engine.file.name}; then `.venv/bin/idstack init {engine.stack}` continues"
         ) from None
 
 

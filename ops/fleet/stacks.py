@@ -154,7 +154,7 @@ def write_file(stack: FleetStack, root: Path) -> bool:
     if provider != stack.secrets_provider:
         raise CommandError(
             f"{stack.file_name} has the secrets provider {provider}, and the fleet file {stack.secrets_provider}: "
-            f"correct the fleet file, or run `idstack pulumi --stack {stack.name} -- "
+            f"correct the fleet file, or run `.venv/bin/idstack pulumi --stack {stack.name} -- "
             "stack change-secrets-provider <key>`"
         )
     if provider is None:
@@ -173,8 +173,8 @@ def require_files(environment: FleetEnvironment, root: Path) -> None:
     if differing:
         raise CommandError(
             f"these files are missing, or are not what the fleet file describes: {', '.join(differing)}. "
-            f"`idstack fleet prepare --environment {environment.name}` writes them; review and commit the difference, "
-            "and try again"
+            f"`.venv/bin/idstack fleet prepare --environment {environment.name}` writes them; review and commit the "
+            "difference, and try again"
         )
 
 

@@ -62,8 +62,8 @@ def _existing(engine: Engine, namespaces: Collection[str]) -> dict[str, str]:
             return control_planes(server, namespaces)
     except (AccessError, CommandError) as error:
         raise CommandError(
-            f"{unreadable(namespaces, error)}. If the management cluster itself does not exist any more, `idstack "
-            f"pulumi --stack {engine.stack} -- destroy` runs without the check of identities"
+            f"{unreadable(namespaces, error)}. If the management cluster itself does not exist any more, "
+            f"`.venv/bin/idstack pulumi --stack {engine.stack} -- destroy` runs without the check of identities"
         ) from None
 
 
@@ -81,13 +81,13 @@ def ended_credentials(engine: Engine, clusters: Collection[str]) -> str | None:
     results = [result for result in diagnose(world, _CHECKS) if result.cluster in clusters]
     consequence = (
         "HyperShift deletes machines, volumes and load balancers with them. It gives up a machine that it cannot "
-        "delete for ten minutes: the HostedCluster is deleted, and the machine stays in Azure. `idstack sweep --stack "
-        f"{engine.stack}` lists such machines."
+        "delete for ten minutes: the HostedCluster is deleted, and the machine stays in Azure. `.venv/bin/idstack "
+        f"sweep --stack {engine.stack}` lists such machines."
     )
     if broken := [result for result in results if result.status is CheckStatus.BROKEN]:
         ended = "; ".join(f"{result.identity} of {result.cluster} ({result.evidence})" for result in broken)
         return (
-            f"HyperShift cannot sign in with all credentials: {ended}. {consequence} `idstack doctor --stack "
+            f"HyperShift cannot sign in with all credentials: {ended}. {consequence} `.venv/bin/idstack doctor --stack "
             f"{engine.stack}` has the fix for each: apply it first"
         )
     if unread := dict.fromkeys(result.evidence for result in results if result.status is CheckStatus.NOT_CHECKED):

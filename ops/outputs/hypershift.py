@@ -446,7 +446,10 @@ def install_script(stack: str, outputs: StackOutputs[str], clusters: Sequence[Ho
         str(installation),
         _AVAILABLE,
         *map(str, creations),
-        *(f"# {cluster.name}: the stack applies its HostedCluster (`make up STACK={stack}`)." for cluster in applied),
+        *(
+            f"# {cluster.name}: the stack applies its HostedCluster (`.venv/bin/idstack up --stack {stack}`)."
+            for cluster in applied
+        ),
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -91,7 +91,7 @@ class RenewalRun:
     def _more(self, reasons: Iterable[str]) -> str:
         return (
             f"a renewal would bring up other changes: {'; '.join(reasons)}. "
-            f"`make up STACK={self.engine.stack}` does so, and renews what is due"
+            f"`.venv/bin/idstack up --stack {self.engine.stack}` does so, and renews what is due"
         )
 
     @property

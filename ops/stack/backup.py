@@ -67,7 +67,7 @@ def take(engine: Engine) -> Backup:
     if state["deployment"].get("pending_operations"):
         raise CommandError(
             f"the stack {engine.stack} has interrupted operations, which a backup would preserve. "
-            f"`make recover STACK={engine.stack}` settles them, then try again"
+            f"`.venv/bin/idstack recover --stack {engine.stack}` settles them, then try again"
         )
     [root] = [resource for resource in resources if resource["type"] == resource_types.STACK]
     return Backup(
@@ -89,7 +89,8 @@ def read(file: Path, stack: str) -> Backup:
         first = error.errors(include_input=False, include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "the document"
         raise CommandError(
-            f"{file} is not a backup of this release: {place}: {first['msg']}. Use the file that `idstack backup` wrote"
+            f"{file} is not a backup of this release: {place}: {first['msg']}. Use the file that `.venv/bin/idstack "
+            "backup` wrote"
         ) from None
     if backup.stack != stack:
         raise CommandError(f"the backup is of the stack {backup.stack}, not of {stack}: give --stack {backup.stack}")
@@ -109,8 +110,8 @@ def restore(engine: Engine, backup: Backup) -> None:
     if resources:
         raise CommandError(
             f"the stack {engine.stack} has {len(resources)} resources, which a restore would forget. It is for a stack "
-            f"whose state is lost: if this one's is beyond repair, `idstack pulumi --stack {engine.stack} -- stack rm "
-            "--force --preserve-config` forgets it and leaves Azure alone; then try again"
+            f"whose state is lost: if this one's is beyond repair, `.venv/bin/idstack pulumi --stack {engine.stack} -- "
+            "stack rm --force --preserve-config` forgets it and leaves Azure alone; then try again"
         )
     state: Any = backup.state
     engine.replace_state(state)

@@ -74,13 +74,14 @@ def _require_part_of_checkout(commit: str, root: Path, stack: str) -> None:
     problem = f"the stack {stack} was last brought up from commit {commit}"
     if not _COMMIT.fullmatch(commit):
         raise CommandError(
-            f"{problem}, which is not a commit id: find out who wrote the state, and run `make up STACK={stack}`"
+            f"{problem}, which is not a commit id: find out who wrote the state, and run `.venv/bin/idstack up --stack "
+            f"{stack}`"
         )
     if not _succeeds(root, "cat-file", "-e", f"{commit}^{{commit}}"):
         raise CommandError(
             f"{problem}, which this clone does not have. "
             "Certificates are renewed with that commit's program and configuration: fetch it (`git fetch --unshallow`; "
-            f"for GitHub's actions/checkout `fetch-depth: 0`), or run `make up STACK={stack}`"
+            f"for GitHub's actions/checkout `fetch-depth: 0`), or run `.venv/bin/idstack up --stack {stack}`"
         )
     if _succeeds(root, "merge-base", "--is-ancestor", commit, "HEAD"):
         return
@@ -90,7 +91,8 @@ def _require_part_of_checkout(commit: str, root: Path, stack: str) -> None:
         f"{problem}, which is not in the history of {head}: nothing was renewed, because only code of this branch "
         "runs. The commit is of a branch that is not merged, or that was squashed or rebased, or this checkout is "
         "behind it. Update this checkout (`git pull`), or run the command in a checkout of the branch that has the "
-        f"commit; or run `make up STACK={stack}` here, which deploys this checkout and renews what is due"
+        f"commit; or run `.venv/bin/idstack up --stack {stack}` here, which deploys this checkout and renews what is "
+        "due"
     )
 
 

@@ -56,7 +56,7 @@ def no_such_stack(stack: str, root: Path) -> CommandError:
     return CommandError(
         f"there is no stack {stack}: the project has no {_FILE.format(stack)}{did_you_mean(stack, known) or '.'} "
         f"Stacks with a file: {', '.join(known) or 'none'}. "
-        f"{example if is_local(stack) else f'`idstack init {stack}` creates one'}"
+        f"{example if is_local(stack) else f'`.venv/bin/idstack init {stack}` creates one'}"
     )
 
 

@@ -138,13 +138,14 @@ def hint(resources: Sequence[Existing], stack: str, objections: Mapping[Existing
     if deleted:
         paragraphs.append(
             f"These were deleted, and the vault keeps their names:\n{_listed(deleted, stack)}\n"
-            f"The commands recover them, which takes some seconds; then run `make up STACK={stack}` again"
+            f"The commands recover them, which takes some seconds; then run `.venv/bin/idstack up --stack {stack}` "
+            "again"
         )
     if unknown:
         paragraphs.append(
             f"These exist already, but not in the state of the stack {stack}:\n{_listed(unknown, stack)}\n"
             "If they are this stack's, such as created by HyperShift's CLI or deleted before, the commands adopt them; "
-            f"then run `make up STACK={stack}` again. {''.join(_advice(unknown, stack))}"
+            f"then run `.venv/bin/idstack up --stack {stack}` again. {''.join(_advice(unknown, stack))}"
             "Otherwise delete or rename them. A later `destroy` deletes what the stack has adopted"
         )
     if objections:
@@ -176,13 +177,14 @@ def _advice(resources: Sequence[Existing], stack: str) -> Iterator[str]:
     if any(resource.is_deleted for resource in resources):
         yield "A recovery takes some seconds. "
     if len(resources) > 1:
-        yield f"`make recover STACK={stack}` finds and adopts all that exist. "
+        yield f"`.venv/bin/idstack recover --stack {stack}` finds and adopts all that exist. "
     parents = (resource.parent for resource in resources)
     if clusters := {cluster_of(name_of(urn)) for urn in parents if type_of(urn) == resource_types.INFRASTRUCTURE}:
         yield (
             f"If the infrastructure of {', '.join(sorted(clusters))} belongs to another owner, configure "
             "`infrastructure: existing` there, with the keys that name it (docs/reference/configuration.md); the next "
-            f"`make up STACK={stack}` then deletes the parts that this one has created, if `protect` is off. "
+            f"`.venv/bin/idstack up --stack {stack}` then deletes the parts that this one has created, if `protect` is "
+            "off. "
         )
 
 

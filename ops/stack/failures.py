@@ -76,26 +76,26 @@ OF_THE_BACKEND: Final = (
     ),
     EngineFailure(
         re.compile(r"gocloud\.dev/blob/azureblob\.\(\*writer\)\.Close"),
-        f"{_CRASHED}The state may lack the last changes: after the correction `make recover STACK={{stack}}` finds "
-        "them, and brings the stack up",
+        f"{_CRASHED}The state may lack the last changes: after the correction `.venv/bin/idstack recover --stack "
+        f"{{stack}}` finds them, and brings the stack up",
     ),
     EngineFailure(
         re.compile(rf"no stack named '([^']+/)?(?P<stack>{LOCAL_STACKS})' found"),
-        "{where} has no stack {stack}: `make up STACK={stack}` creates it",
+        "{where} has no stack {stack}: `.venv/bin/idstack up --stack {stack}` creates it",
         NoSuchStackError,
     ),
     EngineFailure(
         re.compile(r"no stack named '([^']+/)?(?P<stack>[^/']+)' found"),
         "{where} has no stack {stack}. If it is in another one, name that as `idstack:backend` in Pulumi.{stack}.yaml; "
-        "`idstack init {stack}` creates a new one",
+        "`.venv/bin/idstack init {stack}` creates a new one",
         NoSuchStackError,
     ),
     EngineFailure(
         re.compile("PULUMI_ACCESS_TOKEN must be set"),
         "the state of the stack {stack} cannot be located: Pulumi.{stack}.yaml records no `idstack:backend`, "
-        "PULUMI_BACKEND_URL is not set, and there is no login. `idstack pulumi --stack {stack} -- config set backend "
-        "'azblob://<container>?storage_account=<account>'` records it, or `idstack pulumi --stack {stack} -- login` "
-        "uses Pulumi Cloud",
+        "PULUMI_BACKEND_URL is not set, and there is no login. `.venv/bin/idstack pulumi --stack {stack} -- config set "
+        "backend 'azblob://<container>?storage_account=<account>'` records it, or `.venv/bin/idstack pulumi --stack "
+        "{stack} -- login` uses Pulumi Cloud",
     ),
     EngineFailure(re.compile("incorrect passphrase"), f"the passphrase is not the one{_PASSPHRASE}"),
     EngineFailure(
@@ -202,9 +202,9 @@ def backend_failure(errors: str, stack: str, backend: str | None) -> CommandErro
 
 def remedies(lines: Iterable[str], stack: str, command: str) -> Iterator[str]:
     """Every reason in `OF_A_RUN`, by the event log of `pulumi up` or `destroy`."""
-    resume = f"The resource in progress may exist: `make recover STACK={stack}` finds it, and continues"
+    resume = f"The resource in progress may exist: `.venv/bin/idstack recover --stack {stack}` finds it, and continues"
     if command == "destroy":
-        resume = f"Run `make down STACK={stack}` again, which continues"
+        resume = f"Run `.venv/bin/idstack down --stack {stack}` again, which continues"
     yield from map(str, _explained(OF_A_RUN, "\n".join(lines), {"stack": stack, "resume": resume}))
 
 
@@ -243,6 +243,6 @@ def disk_failure(errors: str, stack: str) -> CommandError | None:
     if drafts:
         return CommandError(f"{problem}; nothing was started. To continue, {help_} and run the command again")
     return CommandError(
-        f"{problem}, so the state may lack the last changes. To continue, {help_}; then `make recover STACK={stack}` "
-        "finds what the state lacks, and brings the stack up"
+        f"{problem}, so the state may lack the last changes. To continue, {help_}; then `.venv/bin/idstack recover "
+        f"--stack {stack}` finds what the state lacks, and brings the stack up"
     )

@@ -45,12 +45,12 @@ def play(stack: str, documents: Sequence[Mapping[str, Any]], *, output: int) -> 
 def do(*arguments: str, output: int, text: str | None = None) -> None:
     """Run a step that must succeed; raises CommandError if it does not."""
     if code := run(arguments, output=output, text=text):
-        message = f"`idstack local {' '.join(arguments)}` ended with code {code}; the reason is printed above"
+        message = f"`.venv/bin/idstack local {' '.join(arguments)}` ended with code {code}; the reason is printed above"
         if arguments == ("start",) and (kind := os.environ.get(_CLUSTER_VARIABLE)):
             # The local cloud, a separate package, does not know `make`.
             message += (
-                f"; for a stack with another Kubernetes API: `make down`, then `make up CLUSTER={kind}`, which builds "
-                "its binaries"
+                "; for a stack with another Kubernetes API: `.venv/bin/idstack down --stack local`, then `make up "
+                f"CLUSTER={kind}`, which builds its binaries"
             )
         raise CommandError(message)
 
@@ -74,9 +74,7 @@ def of(stack: str) -> LocalEnvironment | None:
         return None
     cloud = record()
     if cloud is None:
-        argument, others = f" STACK={stack}", ""
-        if stack == LOCAL_STACK:
-            argument, names = "", [name for name in stack_names() if not is_local(name)]
-            others = f". Name another one with --stack: {', '.join(names)}" if names else ""
-        raise CommandError(f"there is no local stack: `make up{argument}` creates one{others}")
+        names = [name for name in stack_names() if not is_local(name)] if stack == LOCAL_STACK else []
+        others = f". Name another one with --stack: {', '.join(names)}" if names else ""
+        raise CommandError(f"there is no local stack: `.venv/bin/idstack up --stack {stack}` creates one{others}")
     return cloud

@@ -120,7 +120,7 @@ class LockedError(CommandError):
     def _recover(self, options: Sequence[str]) -> str:
         quote = '"' if len(options) > 1 else ""
         arguments = f" ARGS={quote}{' '.join(options)}{quote}" if options else ""
-        return f"`make recover STACK={self._stack}{arguments}`"
+        return f"`.venv/bin/idstack recover --stack {self._stack}{arguments}`"
 
 
 def is_locked(errors: str) -> bool:

@@ -86,7 +86,8 @@ def choose(requested: str | None, base: Mapping[str, str] = os.environ) -> None:
         listed = f"{', '.join(sorted(recorded))} real" if recorded else "all emulated"
         raise CommandError(
             f"the provider plugins of the local stack are {listed}, which is fixed, because each kind "
-            f"writes a different state: run `make down`, then `make up PROVIDERS={_argument(real)}`"
+            "writes a different state: run `.venv/bin/idstack down`, then `.venv/bin/idstack up --providers "
+            f"{_argument(real)}`"
         )
     _record(paths, _find(real, recorded, base))
 
@@ -150,10 +151,11 @@ def _find(real: Iterable[str], recorded: Mapping[str, Plugin], base: Mapping[str
         return list(plugins.values())
     # The engine of this checkout, for a command in the user's own shell.
     pulumi = shlex.quote(shutil.which("pulumi", path=variables(LOCAL_STACK)["PATH"]) or "pulumi")
-    alternative = "`make up` needs none of them"
+    alternative = "`.venv/bin/idstack up --stack local` needs none of them"
     if available := frozenset(plugin.name for plugin in plugins.values() if plugin.executable):
         argument = _argument(available)
-        alternative = f"`make up PROVIDERS={argument}` uses the available ones, and emulated ones for the rest"
+        alternative = f"`.venv/bin/idstack up --stack local --providers {argument}` uses the available ones, and "
+        "emulated ones for the rest"
     raise CommandError(
         "\n".join(
             [
@@ -277,7 +279,7 @@ def provide_pinned(stack: str, environment: Mapping[str, str]) -> None:
             pin.main(file=_CHECKSUMS)
         refused = unpinned_plugins(environment)
     if refused:
-        install = f"  idstack pulumi --stack {stack} -- plugin install resource"
+        install = f"  .venv/bin/idstack pulumi --stack {stack} -- plugin install resource"
         raise CommandError(
             "\n".join(
                 [

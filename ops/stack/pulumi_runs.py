@@ -87,8 +87,8 @@ class PulumiRuns:
             raise self._failure(ended.errors, "", arguments[0])
         if ended.code < 0:
             raise RunInterruptedError(
-                f"`pulumi {arguments[0]}` was killed by signal {-ended.code}. `make recover STACK={self.stack}` "
-                "unlocks the stack, settles interrupted operations, and continues"
+                f"`pulumi {arguments[0]}` was killed by signal {-ended.code}. `.venv/bin/idstack recover --stack "
+                f"{self.stack}` unlocks the stack, settles interrupted operations, and continues"
             )
         if ended.interrupted_by == STANDSTILL:
             raise CommandError(
@@ -142,7 +142,7 @@ class PulumiRuns:
             name = " ".join(argument for argument in arguments[:2] if not argument.startswith("-"))
             raise RunInterruptedError(
                 f"`pulumi {name}` was killed by signal {-done.returncode}. Run the command again, or "
-                f"`make recover STACK={self.stack}` if the stack is locked"
+                f"`.venv/bin/idstack recover --stack {self.stack}` if the stack is locked"
             )
         return done
 

@@ -94,7 +94,8 @@ def settings_in_the_file_of(engine: Engine) -> Settings:
         raise CommandError(
             f"Pulumi.{engine.stack}.yaml has an encrypted value in {', '.join(hidden)}, and the file alone is read, "
             "without the stack's key. No key of the configuration is secret: "
-            f"`idstack pulumi --stack {engine.stack} -- config set --plaintext <key> <value>` writes it as plain text"
+            f"`.venv/bin/idstack pulumi --stack {engine.stack} -- config set --plaintext <key> <value>` writes it as "
+            "plain text"
         )
     return validated(written, local_cloud.of(engine.stack) if written.get("cloud") == LOCAL_CLOUD else None)
 

@@ -120,8 +120,8 @@ def require_passphrase(configuration: Path, stack: str, environment: Mapping[str
     if document_in(configuration).get("secretsprovider") in _NO_KEY and (source := _empty(environment)):
         raise CommandError(
             f"the stack {stack} has no key service that encrypts its secrets, and {source} is empty: everybody who "
-            f"reads the state could read them. Encrypt it with a key: `idstack pulumi --stack {stack} -- stack "
-            "change-secrets-provider azurekeyvault://<vault>.vault.azure.net/keys/<key>`, or set "
+            f"reads the state could read them. Encrypt it with a key: `.venv/bin/idstack pulumi --stack {stack} -- "
+            "stack change-secrets-provider azurekeyvault://<vault>.vault.azure.net/keys/<key>`, or set "
             f"{_VALUE} or {_FILE} (docs/guides/stacks.md)"
         )
 

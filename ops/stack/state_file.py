@@ -102,8 +102,8 @@ def damage(errors: str, stack: str, backend: str | None) -> StateDamagedError | 
     return StateDamagedError(
         f"the state of {stack} cannot be read: .pulumi/stacks/{NAMESPACE}/{stack}.json in {backend or 'the backend'} "
         "is truncated or overwritten. Restore an earlier version of it, or its previous version, which has .bak behind "
-        f"its name; then `make recover STACK={stack}` finds what was created since. Or `.venv/bin/idstack "
-        f"restore --stack {stack} <file>` gives it the state of a backup"
+        f"its name; then `.venv/bin/idstack recover --stack {stack}` finds what was created since. Or "
+        f"`.venv/bin/idstack restore --stack {stack} <file>` gives it the state of a backup"
     )
 
 
@@ -122,8 +122,8 @@ def _damage(path: Path, directory: Path) -> StateDamagedError | None:
     copy = max(filter(_is_sound, copies), key=lambda file: file.stat().st_mtime, default=None)
     if copy is not None:
         return StateDamagedError(
-            f"{what}, as by a full disk. `make recover STACK={stack}` replaces it by the copy of {_date(copy)} "
-            f"({copy}), and finds what was created since; free some space first. Or {restore}",
+            f"{what}, as by a full disk. `.venv/bin/idstack recover --stack {stack}` replaces it by the copy of "
+            f"{_date(copy)} ({copy}), and finds what was created since; free some space first. Or {restore}",
             path,
             copy,
         )
@@ -133,20 +133,20 @@ def _damage(path: Path, directory: Path) -> StateDamagedError | None:
         )
     if not previous.exists():
         return StateDamagedError(
-            f"{what}. It was truncated before the first run, which has created nothing. `make recover STACK={stack}` "
-            "creates the stack again and brings it up; free some space first",
+            f"{what}. It was truncated before the first run, which has created nothing. `.venv/bin/idstack recover "
+            f"--stack {stack}` creates the stack again and brings it up; free some space first",
             path,
         )
     return StateDamagedError(
-        f"{what}, its copy as well, and no run of the stack has ended. `make recover STACK={stack}` makes it empty, "
-        "and says how to find the created resources; free some space first",
+        f"{what}, its copy as well, and no run of the stack has ended. `.venv/bin/idstack recover --stack {stack}` "
+        "makes it empty, and says how to find the created resources; free some space first",
         path,
         made=f"the state of {stack} is empty now, without the resources that its first run created. "
         f"`.venv/bin/idstack sweep --stack {stack}` lists the applications and managed identities that carry the "
         "program's tags, each with its owner id. Those of the run have one owner id and this stack's name: "
         f"`.venv/bin/idstack recover --stack {stack} --no-up --owner <owner id>` makes the stack their owner, and "
-        "`sweep --yes` then deletes them, so that none is created twice. Then `make up "
-        f"STACK={stack}` brings it up, and names the commands that adopt other existing resources",
+        "`sweep --yes` then deletes them, so that none is created twice. Then `.venv/bin/idstack up "
+        f"--stack {stack}` brings it up, and names the commands that adopt other existing resources",
     )
 
 

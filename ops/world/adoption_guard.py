@@ -85,7 +85,7 @@ class AdoptionGuard:
                 f"{application.get('createdDateTime')}) has the tags of {self._stack}, which everybody in the tenant "
                 f"can copy, and was not adopted, because it has: {'; '.join(found)}. Delete it (`az ad app delete --id "
                 f"{client}`), or, if you are sure that a run of the stack made it, remove the credentials and owners "
-                "and adopt it by `idstack import`; then run the command again"
+                "and adopt it by `.venv/bin/idstack import`; then run the command again"
             )
 
     def holder(self, id: str) -> str | None:

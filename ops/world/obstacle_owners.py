@@ -28,6 +28,6 @@ def naming_owners(engine: Engine) -> Iterator[None]:
                 }
         except (AccessError, CommandError) as failed:
             raise CommandError(
-                f"{stopped}\n\nTheir owners could not be found: {failed}. `idstack import` tries again"
+                f"{stopped}\n\nTheir owners could not be found: {failed}. `.venv/bin/idstack import` tries again"
             ) from None
         raise stopped.judged({obstacle: why for obstacle, why in objections.items() if why is not None}) from None

@@ -55,7 +55,7 @@ class ProbeDocument(TypedDict):
     signIn: SignInOutcome
     proof: ProofOutcome
     thumbprint: NotRequired[str | None]
-    clientId: NotRequired[str | None]
+    clientID: NotRequired[str | None]
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ def read(kubeconfig: Path) -> ProbeResults:
             raise AccessError(f"{answer.status_code} {answer.reason_phrase}")
     except AccessError as error:
         raise ProbesUnreachableError(
-            f"the credential probes cannot be read: {_obstacle(error, kubeconfig)}. `make up` starts the local cloud "
-            "again"
+            f"the credential probes cannot be read: {_obstacle(error, kubeconfig)}. `.venv/bin/idstack local start` "
+            "starts the local cloud again"
         ) from None
     pods: list[Pod] = [pod for pod in answer.json()["items"] if "deletionTimestamp" not in pod["metadata"]]
     # During a rollout a Deployment has two pods; the younger one stays.
@@ -124,7 +124,8 @@ def report_of(http: httpx.Client, pod: Pod) -> ProbeResult:
     port = pod["spec"]["containers"][0]["ports"][0]["containerPort"]
     address = httpx.URL(scheme="http", host=status["podIP"], port=port, path="/readyz")
     try:
-        return ProbeResult(name, http.get(address).json())
+        report = http.get(address).json()
+        return ProbeResult(name, {"clientID" if key == "clientId" else key: value for key, value in report.items()})
     except httpx.TransportError:
         return ProbeResult(name, None, f"the pod's probe does not answer: {_why(status)}")
     except ValueError:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
-from typing import Final, Self, TypeVar
+from typing import Final, Protocol, Self, TypeVar
 
 from identity.similar import did_you_mean
 from ops.stack.errors import CommandError
@@ -13,6 +13,16 @@ from ops.world.seen import Unread, known
 from ops.world.stack_world import SeenControlPlane
 
 T = TypeVar("T", bound=GrantedPrincipal)
+
+
+class _OfIdentity(Protocol):
+    @property
+    def cluster(self) -> str: ...
+    @property
+    def identity(self) -> str: ...
+
+
+RowT = TypeVar("RowT", bound=_OfIdentity)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +52,14 @@ class Selection:
     @property
     def is_everything(self) -> bool:
         return self == EVERYTHING
+
+    def has(self, cluster: str | None, identity: str | None) -> bool:
+        """Whether this place is selected by its names; one of the whole stack (None), or of a whole cluster, always."""
+        return self.cluster in (None, cluster or self.cluster) and self.identity in (None, identity or self.identity)
+
+    def of_rows(self, rows: Iterable[RowT]) -> list[RowT]:
+        """Those of the selected identities."""
+        return [row for row in rows if self.has(row.cluster, row.identity)]
 
     def of_state(self, state: StackState) -> StackState:
         """The selected part of the state. Raises CommandError for a name that the stack does not have.

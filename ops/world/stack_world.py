@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import takewhile
 from typing import Any
 
 from identity.azure.records import RoleAssignmentRecord, SecretMetadata
@@ -267,16 +268,11 @@ class StackWorld(AzureView):
     control_planes: Mapping[str, SeenControlPlane | Unread]
 
     def command(self, *words: str) -> str:
-        """A command of `idstack` for the stack, in back quotes."""
-        return f"`{' '.join(['idstack', *words, '--stack', self.stack])}`"
-
-    def make(self, target: str, *arguments: str) -> str:
-        """A command of `make` for the stack, in back quotes."""
-        options = " ".join(arguments)
-        quoted = f'"{options}"' if len(arguments) > 1 else options
-        return f"`{' '.join(['make', target, f'STACK={self.stack}', *([f'ARGS={quoted}'] if arguments else [])])}`"
+        """A command of `idstack` for the stack, in back quotes: its name, the stack, its options."""
+        names = [*takewhile(lambda word: not word.startswith("-"), words)]
+        return f"`{' '.join(['.venv/bin/idstack', *names, '--stack', self.stack, *words[len(names) :]])}`"
 
     @property
     def repair(self) -> str:
         """The command that restores the resources of the stack's program."""
-        return self.make("up", "--refresh")
+        return self.command("up", "--refresh")

@@ -129,7 +129,7 @@ class Stacks:
                 unread[name] = state.why
                 continue
             if state["deployment"].get("pending_operations"):
-                unread[name] = f"a run was killed; `make recover STACK={name}` finishes it"
+                unread[name] = f"a run was killed; `.venv/bin/idstack recover --stack {name}` finishes it"
             contents[name] = Contents.of(resources_in(state))
         return cls(contents, unread, last_writes)
 

@@ -263,7 +263,7 @@ def test_doctor_names_missing_verbs_and_how_to_get_them(
         assert "create namespaces" in message
         assert "patch secretproviderclasses.secrets-store.csi.x-k8s.io" in message
     assert f"give {who} (an object id, not an application id) the roles that" in said
-    assert f"`idstack rbac {who} --principal-type ServicePrincipal` prints" in said
+    assert f"`.venv/bin/idstack rbac {who} --principal-type ServicePrincipal` prints" in said
     assert assigned == (
         f"az role assignment create --role b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b --scope {CLUSTER} "
         f"--assignee-object-id {DEPLOYERS} --assignee-principal-type Group\n"

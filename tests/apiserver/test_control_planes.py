@@ -123,7 +123,7 @@ def names(stack: LocalStack) -> set[str]:
 
 def test_down_refuses_and_says_what_to_do(scenario: HandOverScenario) -> None:
     assert REFUSAL in scenario.down
-    assert "`idstack pulumi --stack local -- config set clusterSide hypershift`" in scenario.down
+    assert "`.venv/bin/idstack pulumi --stack local -- config set clusterSide hypershift`" in scenario.down
 
 
 def test_a_bare_destroy_deletes_nothing_that_a_control_plane_needs(scenario: HandOverScenario) -> None:

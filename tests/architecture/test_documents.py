@@ -69,7 +69,7 @@ def test_a_command_in_a_document_exists(document: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("make up STACK=dev", None),
+        (".venv/bin/idstack up --stack dev", None),
         ("make upp", "make has no target upp"),
         (".venv/bin/idstack rotate --identity ingress --revoke", None),
         (".venv/bin/idstack export hypershift", None),

@@ -45,7 +45,7 @@ def texts(file: Path) -> Iterator[str]:
 def test_no_message_tells_to_type_a_command_of_the_bare_engine(room: str) -> None:
     found = {f"{file.name}: {text}" for file in files(room) for text in texts(file) if _BARE.search(text)}
 
-    assert not found, "`idstack pulumi --stack <name> -- ...` has the stack's backend and home"
+    assert not found, "`.venv/bin/idstack pulumi --stack <name> -- ...` has the stack's backend and home"
 
 
 @pytest.mark.parametrize("page", [page for page in _PAGES if page.name != "CHANGELOG.md"], ids=lambda page: page.name)

@@ -33,7 +33,7 @@ def break_identities(stack: LocalStack) -> None:
     out_of_band.graph("PATCH", application, {"keyCredentials": []})
     out_of_band.arm("DELETE", stack.resource("hc1-ingress-roles-vnet")["id"], AUTHORIZATION)
     with stack.kubernetes() as http:
-        _patch(http, f"{_CLASSES}/managed-azure-disk-csi", {"spec": {"parameters": {"tenantId": "another"}}})
+        patch_class(http, "managed-azure-disk-csi", {"tenantId": "another"})
         http.delete(f"{_CLASSES}/managed-azure-file-csi").raise_for_status()
         _move(http, "probe-network", "/mnt/elsewhere")
         _patch(http, f"{_DEPLOYMENTS}/probe-kms-2", {"spec": {"replicas": 0}})
@@ -102,6 +102,11 @@ def until(is_so: Callable[[], bool]) -> None:
     while not is_so():
         assert datetime.now(UTC) < deadline, "it does not happen"
         threading.Event().wait(0.1)
+
+
+def patch_class(http: httpx.Client, name: str, parameters: Any) -> None:
+    """Change parameters of a SecretProviderClass."""
+    _patch(http, f"{_CLASSES}/{name}", {"spec": {"parameters": parameters}})
 
 
 def _patch(http: httpx.Client, path: str, body: Any) -> None:

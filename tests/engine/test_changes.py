@@ -64,7 +64,7 @@ def test_another_region_is_refused_with_all_that_it_would_replace(stack: LocalSt
     assert len(lines) == len(DATA_PLANE)
     assert sorted(stack.resource(name)["inputs"]["resourceName"] for name in replaced) == sorted(lines)
     assert {steps[name.replace("-identity", "-roles-managed")] for name in replaced} == {"replace"}
-    assert "`idstack pulumi --stack local -- config set location eastus`" in refused
+    assert "`.venv/bin/idstack pulumi --stack local -- config set location eastus`" in refused
 
 
 def test_another_authority_of_the_cluster_updates_the_provider_only(stack: LocalStack) -> None:

@@ -58,7 +58,7 @@ def doctor(stack: LocalStack) -> tuple[int, list[dict[str, Any]]]:
     """Exit code and results of the command."""
     done = stack.idstack("doctor", "--json", check=False)
     assert done.stdout, done.stderr
-    results: list[dict[str, Any]] = json.loads(done.stdout)
+    results: list[dict[str, Any]] = json.loads(done.stdout)["results"]
     return done.returncode, results
 
 
@@ -102,7 +102,10 @@ def test_ten_faults_are_each_blamed_on_their_stage_and_repaired(small: LocalStac
         graph = small.idstack("graph", "--format", "json", check=False)
         one = small.idstack("doctor", "--identity", "hc1/ingress", "--json", check=False)
 
-    assert (one.returncode, blamed(json.loads(one.stdout))) == (1, {("hc1", "ingress", "proof-call", "role")})
+    assert (one.returncode, blamed(json.loads(one.stdout)["results"])) == (
+        1,
+        {("hc1", "ingress", "proof-call", "role")},
+    )
     assert (code, blamed(results)) == (1, _FAULTS)
     assert (status.returncode, blamed(json.loads(status.stdout)["findings"])) == (1, _SEEN_BY_STATUS)
     assert graph.returncode == 1
@@ -114,10 +117,10 @@ def test_ten_faults_are_each_blamed_on_their_stage_and_repaired(small: LocalStac
     found = {result["check"]: result for result in results if result["status"] == "broken"}
     lock = found["abandoned-lock"]
     assert re.match(r"locked for \d+ minutes by eve@.*which was killed", lock["evidence"])
-    assert lock["fix"] == found["pending-operations"]["fix"] == "`make recover STACK=local`"
-    assert found["role"]["fix"] == "`make up STACK=local ARGS=--refresh`"
+    assert lock["fix"] == found["pending-operations"]["fix"] == "`.venv/bin/idstack recover --stack local`"
+    assert found["role"]["fix"] == "`.venv/bin/idstack up --stack local --refresh`"
     assert found["registration"]["fix"].endswith(
-        "`idstack rotate --identity hc1/cloudProvider --register --stack local`"
+        "`.venv/bin/idstack rotate --identity hc1/cloudProvider --register --stack local`"
     )
     small.idstack("rotate", "--identity", "hc1/cloudProvider", "--register", check=False)  # the others are still broken
     small.up("--refresh")

@@ -71,7 +71,7 @@ def test_a_delivered_certificate_comes_back_by_a_persons_word_alone(rotating: Ro
         return f"{refused.stdout}{refused.stderr}"
 
     reason = " ".join(taken_out().split())
-    assert "out of Entra ID. If its key has leaked, run `idstack rotate --revoke --now" in reason
+    assert "out of Entra ID. If its key has leaked, run `.venv/bin/idstack rotate --revoke --now" in reason
     stack.idstack("rotate", "--register", *ask)
     bare_sign_in(used)
     assert rotating.thumbprint == before

@@ -266,7 +266,7 @@ class Storm:
 
     def _must(self, *command: str) -> None:
         done = self._run(*command)
-        model.require(done.code == 0, f"`idstack {' '.join(command)}` failed", done.printed)
+        model.require(done.code == 0, f"`.venv/bin/idstack {' '.join(command)}` failed", done.printed)
 
     def _run(self, *command: str) -> Done:
         done = self.world.run(*command)

@@ -34,7 +34,7 @@ def test_what_a_command_must_not_print_is_found(code: int, printed: str, broken:
     ("code", "printed"),
     [
         (0, "Resources:\n    196 unchanged"),
-        (1, "error: `pulumi up` was killed by signal 9. `make recover STACK=local` unlocks the stack"),
+        (1, "error: `pulumi up` was killed by signal 9. `.venv/bin/idstack recover --stack local` unlocks the stack"),
         (0, "-----BEGIN CERTIFICATE-----"),
         (0, base64.b64encode(b"-----BEGIN CERTIFICATE-----").decode()),
     ],
@@ -44,7 +44,7 @@ def test_a_command_may_fail_if_it_says_why(code: int, printed: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "printed", ["`idstack rotate --force` gets out", "`az keyvault secret set-attributes --id ...`"]
+    "printed", ["`.venv/bin/idstack rotate --force` gets out", "`az keyvault secret set-attributes --id ...`"]
 )
 def test_what_was_tampered_with_may_be_refused_if_the_way_out_is_named(printed: str) -> None:
     require_a_way_out(Done(("renew",), 1, printed))

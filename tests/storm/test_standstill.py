@@ -29,7 +29,9 @@ def test_a_locked_stack_is_left_alone_and_only_recover_prevents_twins(
             with pytest.raises(LockedError, match=rf"the stack local is locked by .*\(pid {pid}, .* still runs") as met:
                 engine.up()
             assert not met.value.is_abandoned
-        with pytest.raises(LockedError, match=rf"\(pid {pid}, .* killed.* `make recover STACK=local` unlocks"):
+        with pytest.raises(
+            LockedError, match=rf"\(pid {pid}, .* killed.* `.venv/bin/idstack recover --stack local` unlocks"
+        ):
             engine.up()
 
         stack.local_cloud("start")

@@ -181,7 +181,7 @@ def _problem(loss: Loss, settings: Settings) -> Problem:
         rule="credential-loss",
         accepted=f"a configuration that keeps them, or {loss.cluster} named here",
         fix=f"{kept}; or, once nobody uses them, {to_set((*_PLACE, index), loss.cluster)}, "
-        f"and after `idstack up` {to_remove(_PLACE)}",
+        f"and after `.venv/bin/idstack up` {to_remove(_PLACE)}",
     )
 
 
@@ -192,5 +192,6 @@ def _two_runs(cluster: str, successor: int, settings: Settings) -> Problem:
         found=f'"{settings.hosted_clusters[successor].name}" in place of {cluster}, whose infraID it has',
         rule="cluster-replaced-in-one-run",
         accepted=f'"{cluster}": names of role assignments derive from infraID, so the old ones must be gone first',
-        fix=f"{to_set(place, cluster)}; or take {cluster} out, run `idstack up`, and only then add the new name",
+        fix=f"{to_set(place, cluster)}; or take {cluster} out, run `.venv/bin/idstack up`, and only then add the new "
+        "name",
     )

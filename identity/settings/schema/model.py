@@ -159,7 +159,7 @@ def _known_cloud(cloud: Cloud | str) -> Cloud:
     if isinstance(cloud, Cloud):
         return cloud
     raise ValueError(
-        "only stacks named local or local-<word> have the local cloud, once `make up` has started it"
+        "only stacks named local or local-<word> have the local cloud, once `.venv/bin/idstack up` has started it"
         if cloud == LOCAL_CLOUD
         else ""
     )

@@ -16,7 +16,7 @@ Place: TypeAlias = tuple[str | int, ...]
 
 NAMESPACE: Final = "idstack"
 # The engine's CLI, with the backend, home and plugins of the stack.
-CLI: Final = "idstack pulumi --"
+CLI: Final = ".venv/bin/idstack pulumi --"
 _LONGEST_SHOWN: Final = 160
 # Of a Key Vault secret's name; every key is longer.
 _LONGEST_NAME: Final = 127

@@ -27,7 +27,7 @@ def _find(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
 def _find_sign_in(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     """Whether the deployer can sign in to Azure now."""
     if (refusal := known(world.sign_in)) is not None:
-        fix = f"{world.make('up')} starts the local cloud again" if is_local(world.stack) else az_login(refusal)
+        fix = f"{world.command('up')} starts the local cloud again" if is_local(world.stack) else az_login(refusal)
         yield Fault(evidence=refusal, fix=fix)
 
 

@@ -23,10 +23,10 @@ def _find_lock(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     """Whether a run holds the stack's lock, and since when."""
     for lock in known(world.locks):
         if lock.runs:
-            state, fix = "which still runs", f"wait until it ends, or interrupt it (Ctrl-C), then {world.make('up')}"
+            state, fix = "which still runs", f"wait until it ends, or interrupt it (Ctrl-C), then {world.command('up')}"
         elif lock.runs is None:
             state = "which this machine cannot see"
-            fix = f"wait until it ends; if you are sure that it has ended, {world.make('recover', '--unlock')}"
+            fix = f"wait until it ends; if you are sure that it has ended, {world.command('recover', '--unlock')}"
         else:
             continue
         yield Fault(evidence=f"locked for {_age(world, lock)} by {lock.owner}, {state}", fix=fix)
@@ -40,7 +40,8 @@ def _find_abandoned_lock(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     for lock in known(world.locks):
         if lock.runs is False:
             yield Fault(
-                evidence=f"locked for {_age(world, lock)} by {lock.owner}, which was killed", fix=world.make("recover")
+                evidence=f"locked for {_age(world, lock)} by {lock.owner}, which was killed",
+                fix=world.command("recover"),
             )
 
 
@@ -50,7 +51,7 @@ ABANDONED_LOCK = of_stack(Stage.BACKEND, "abandoned-lock", (Part.LOCKS,), _find_
 def _find_pending_operations(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     """Whether a killed engine left pending operations in the state."""
     if pending := known(world.state).pending:
-        yield Fault(evidence=f"interrupted operations: {', '.join(pending)}", fix=world.make("recover"))
+        yield Fault(evidence=f"interrupted operations: {', '.join(pending)}", fix=world.command("recover"))
 
 
 PENDING_OPERATIONS = of_stack(Stage.BACKEND, "pending-operations", (Part.STATE,), _find_pending_operations)
@@ -64,7 +65,7 @@ def _find_last_run(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
         yield Fault(
             evidence=f"`pulumi {command}`, begun at {run.started}, failed, and none of all resources has completed "
             "since: the stack may be incomplete",
-            fix=world.make("down" if run.kind == "destroy" else "up"),
+            fix=world.command("down" if run.kind == "destroy" else "up"),
         )
 
 

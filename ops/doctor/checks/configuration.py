@@ -23,7 +23,7 @@ def _find_brought_up(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     """Whether the configured identities were brought up."""
     state, configuration = known(world.state), known(world.configuration)
     if not state.is_up:
-        yield Fault(evidence="the state has no outputs: no `up` of the stack has ended yet", fix=world.make("up"))
+        yield Fault(evidence="the state has no outputs: no `up` of the stack has ended yet", fix=world.command("up"))
         return
     deployed = {
         cluster.cluster: {identity.identity for identity in (*cluster.identities, *cluster.guests)}
@@ -32,7 +32,7 @@ def _find_brought_up(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     for name, fields in configuration.identities.items():
         if missing := [field for field in fields if field not in deployed.get(name, ())]:
             problem = ", ".join(missing) if name in deployed else "none of its identities exists"
-            yield Fault(evidence=f"configured and not brought up yet: {problem}", fix=world.make("up"), cluster=name)
+            yield Fault(evidence=f"configured and not brought up yet: {problem}", fix=world.command("up"), cluster=name)
 
 
 def _find_hosted_cluster(world: StackWorld, identity: Identity) -> Iterator[Fault]:
@@ -42,7 +42,7 @@ def _find_hosted_cluster(world: StackWorld, identity: Identity) -> Iterator[Faul
     hosted_cluster = known(entry(world.control_planes, identity.cluster).hosted_cluster)
     if hosted_cluster is None:
         raise NotReadError(
-            f"there is no HostedCluster {identity.cluster} yet (`idstack export hypershift` has its files)"
+            f"there is no HostedCluster {identity.cluster} yet (`.venv/bin/idstack export hypershift` has its files)"
         )
     actual = value_at(hosted_cluster.spec, identity.hosted_cluster_path)
     expected = {

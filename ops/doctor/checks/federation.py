@@ -47,14 +47,14 @@ def _find_published_key(world: StackWorld, identity: FederatedIdentity) -> Itera
         yield Fault(
             evidence=f"AADSTS7000272: the issuer {issuer.address} publishes {keys}, "
             f"and not {', '.join(missing) or 'the key that signs the tokens'}",
-            fix=world.repair if issuer.is_ours else f"{theirs}, then {world.make('up')}",
+            fix=world.repair if issuer.is_ours else f"{theirs}, then {world.command('up')}",
         )
 
 
 def _find_managed_identity(world: StackWorld, identity: FederatedIdentity) -> Iterator[Fault]:
     """Whether Azure has the managed identity that the stack created."""
     managed, name = entry(world.managed_identities, identity.resource_id), parse_arm_id(identity.resource_id).name
-    fix = f"{world.repair}; the HostedCluster needs the new client id (`idstack export hypershift`)"
+    fix = f"{world.repair}; the HostedCluster needs the new client id (`.venv/bin/idstack export hypershift`)"
     if managed is None:
         yield Fault(evidence=f"there is no managed identity {name} in its resource group", fix=fix)
     elif managed.client_id != identity.client_id:
@@ -112,7 +112,7 @@ def _find_exchange(world: StackWorld, identity: FederatedIdentity) -> Iterator[F
             continue
         report = entry(entry(world.control_planes, identity.cluster).reports, pod.name)
         error = report.sign_in_error or report.proof_error or "it has not signed in yet"
-        yield Fault(evidence=f"{pod.name}: {error}", fix=f"{world.make('up')} makes the probe and its token again")
+        yield Fault(evidence=f"{pod.name}: {error}", fix=f"{world.command('up')} makes the probe and its token again")
 
 
 CHECKS: Final[tuple[Check, ...]] = (

@@ -88,7 +88,8 @@ def _last_warning(plane: SeenControlPlane, pod: str, reason: str) -> str:
 def _fix(world: StackWorld, identity: Identity, reason: str) -> str:
     symptom = find(reason, Family.VAULT, Family.MOUNT)
     if symptom is None and is_local(world.stack):
-        return f"read the driver's log: {local_paths().state / 'kubelet.log'}"
+        log = local_paths().state / "kubelet.log"
+        return f"`.venv/bin/idstack local start`, if the kubelet has ended; its log is {log}"
     if symptom is None:
         return (
             "read the driver's log: `kubectl logs --namespace kube-system --container secrets-store "

@@ -120,7 +120,7 @@ def _find_proof_call(world: StackWorld, identity: Identity) -> Iterator[Fault]:
         if report.proof_status == _FORBIDDEN:
             fix = "the roles exist: wait ten minutes for Azure, then check for a deny assignment or a network rule"
         elif report.proof_status == _NOT_FOUND:
-            fix = f"the resource does not exist: correct the hosted cluster's configuration, then {world.make('up')}"
+            fix = f"the resource does not exist: correct the hosted cluster's configuration, then {world.command('up')}"
         else:
             fix = "let the pod reach the service: check its network policies, proxy and DNS"
         yield Fault(evidence=f"{pod.name}: {report.action or 'the proof call'}: {error}", fix=fix)

@@ -24,7 +24,7 @@ def _find_registration(world: StackWorld, identity: Identity) -> Iterator[Fault]
     if application is None:
         yield Fault(
             evidence=f"Entra ID has no application with the client id {client}",
-            fix=f"{world.make('recover')} creates another one, with a new credential and its roles",
+            fix=f"{world.command('recover')} creates another one, with a new credential and its roles",
         )
         return
     if application.is_enabled is None:

@@ -11,7 +11,7 @@ from ops.world.stack_world import StackWorld
 def renewal(world: StackWorld, identity: Identity) -> str:
     """The command, if the stack issues the identity's certificates; otherwise the steps with the other tool."""
     if identity.generation is None:
-        return f"issue the credential again with the tool that issued it, then {world.make('up')}"
+        return f"issue the credential again with the tool that issued it, then {world.command('up')}"
     return world.command("rotate", "--identity", f"{identity.cluster}/{identity.identity}", "--force")
 
 
@@ -26,10 +26,10 @@ def of_symptom(world: StackWorld, identity: Identity, symptom: Symptom) -> str:
     """The fix of a symptom, for this identity. Raises NotReadError."""
     state = known(world.state)
     return symptom.fix.format(
-        up=world.make("up"),
+        up=world.command("up"),
         repair=world.repair,
         objects=of_cluster_side(world, "it", world.repair),
-        recover=world.make("recover"),
+        recover=world.command("recover"),
         renewal=renewal(world, identity),
         attach=f"`{state.attach_command}`" if state.attach_command else ON_PAPER["attach"],
         client=identity.client_id,

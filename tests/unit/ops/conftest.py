@@ -234,7 +234,7 @@ def findings(monkeypatch: pytest.MonkeyPatch) -> list[CheckResult]:
     found: list[CheckResult] = []
     monkeypatch.setattr("ops.world.look.sign_in_refusal", lambda _: None)
     for command in ("status", "graph"):
-        monkeypatch.setattr(f"ops.commands.{command}.examine", lambda _: Examination(tuple(found)))
+        monkeypatch.setattr(f"ops.commands.{command}.examine", lambda *_: Examination(tuple(found)))
     return found
 
 

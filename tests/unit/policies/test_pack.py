@@ -66,7 +66,7 @@ def test_a_message_says_where_what_how_and_how_to_waive() -> None:
         "vault-vault",
         "  found:    purge protection is off in a stack with `protect: true`",
         "  accepted: a vault that cannot be purged before its retention ends",
-        "  fix:      `idstack pulumi --stack prod -- config set --path vault.purgeProtection true`",
+        "  fix:      `.venv/bin/idstack pulumi --stack prod -- config set --path vault.purgeProtection true`",
         "  waiver:   in `policyWaivers` of the stack's file: "
         "{policy: vault-purge-protection, resource: vault-vault, reason: <why>}",
     ]

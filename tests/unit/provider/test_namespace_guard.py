@@ -56,9 +56,9 @@ def test_a_namespace_with_a_control_plane_keeps_its_guard(world: GuardWorld) -> 
 
     assert str(refused.value) == (
         'clusters-hc1 holds HyperShift\'s control plane "hc1", and the stack would delete it with the namespace. '
-        "Nothing of it was deleted. To keep the cluster, leave the namespace to HyperShift: `idstack pulumi "
-        "--stack dev -- config set clusterSide hypershift`, then `make up STACK=dev`. To delete the cluster, let "
-        "HyperShift do it first: "
+        "Nothing of it was deleted. To keep the cluster, leave the namespace to HyperShift: `.venv/bin/idstack pulumi "
+        "--stack dev -- config set clusterSide hypershift`, then `.venv/bin/idstack up --stack dev`. To delete the "
+        "cluster, let HyperShift do it first: "
         "`kubectl --namespace clusters delete hostedcluster hc1`, and wait until it is gone, as its deletion needs the "
         "stack's identities; then run the command again"
     )
@@ -88,7 +88,7 @@ def test_what_cannot_be_seen_counts_as_a_control_plane(world: GuardWorld) -> Non
         "whether clusters-hc1 holds a control plane of HyperShift cannot be seen (deployer-object-id may not read"
         in (str(refused.value))
     )
-    assert f"`idstack pulumi --stack dev -- state delete '{URN}'`" in str(refused.value)
+    assert f"`.venv/bin/idstack pulumi --stack dev -- state delete '{URN}'`" in str(refused.value)
 
 
 def test_another_namespace_is_another_guard_and_all_else_changes_in_place(world: GuardWorld) -> None:

@@ -328,4 +328,4 @@ def test_an_add_on_that_stays_off_is_an_error_with_a_fix(world: NewClusterScenar
     outputs = {AKS: {"name": "aks-mgmt-dev", "addonProfiles": {}}}
     recorder = world.run(options={"refused": True}, outputs=outputs, stack=ALONE)
 
-    assert "`idstack up --refresh` switches it on again" in str(recorder.failure)
+    assert "`.venv/bin/idstack up --refresh` switches it on again" in str(recorder.failure)

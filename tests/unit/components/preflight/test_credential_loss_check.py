@@ -147,8 +147,8 @@ def test_another_region_replaces_what_the_stack_makes_there(next_run: Run) -> No
             f"{row.field}: {cluster}-{row.name}-{cluster}-infra in eastus -> in westus" for row in DATA_PLANE
         ]
     assert (
-        "fix:      put back what changed (`idstack pulumi --stack test -- config set location eastus`: Azure moves "
-        in str(recorder.failure)
+        "fix:      put back what changed (`.venv/bin/idstack pulumi --stack test -- config set location eastus`: Azure "
+        "moves " in str(recorder.failure)
     )
 
 
@@ -158,7 +158,9 @@ def test_the_region_of_one_identity_is_named_by_its_own_key(next_run: Run) -> No
 
     assert lost(recorder) == ["diskMSIClientID: hc1-disk-hc1-infra in eastus -> in westus"]
     place = "'hostedClusters[0].dataPlaneIdentities.diskMSIClientID.location' eastus`"
-    assert f"put back what changed (`idstack pulumi --stack test -- config set --path {place}" in str(recorder.failure)
+    assert f"put back what changed (`.venv/bin/idstack pulumi --stack test -- config set --path {place}" in str(
+        recorder.failure
+    )
 
 
 def test_the_identities_may_stay_in_their_region_while_the_stack_moves(next_run: Run) -> None:

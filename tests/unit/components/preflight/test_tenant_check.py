@@ -23,7 +23,7 @@ def test_another_tenant_is_an_error_before_the_first_resource(program: Program) 
     assert str(recorder.failure) == (
         f"signed in to the tenant {OTHER_TENANT}, but idstack:tenantId is {TENANT}. Nothing was changed. Sign in with "
         f"`az login --tenant {TENANT}` (in CI: set ARM_TENANT_ID), or correct it with "
-        f"`idstack pulumi --stack test -- config set tenantId {OTHER_TENANT}`."
+        f"`.venv/bin/idstack pulumi --stack test -- config set tenantId {OTHER_TENANT}`."
     )
     assert [name for name in recorder.names() if not name.startswith("pulumi:providers:")] == []
     assert [call.function for call in recorder.invoked if call.provider] == [

@@ -154,7 +154,9 @@ def test_a_timeout_reports_what_is_missing_for_whom_and_the_fix(connect: Connect
         server.wait_for(AccessRequirements(permissions()), 300, clock=lambda: next(now), sleep=lambda _: None)
     text = str(caught.value)
     assert "still lacks after 300 s: permissions: patch deployments.apps, list pods" in text
-    assert "give deployer-object-id (an object id, not an application id) the roles that `idstack rbac" in text
+    assert (
+        "give deployer-object-id (an object id, not an application id) the roles that `.venv/bin/idstack rbac" in text
+    )
 
 
 def test_the_hint_names_what_brings_each_missing_kind(connect: Connect, api: FakeApiServer) -> None:
@@ -203,7 +205,7 @@ def test_a_refusal_of_kubernetes_own_rbac_is_none_of_azures(connect: Connect, ap
     api.denied, api.reason = {"create namespaces"}, 'RBAC: clusterrole "idstack:deployer" not found'
     with connect() as server:
         server.missing(AccessRequirements(permissions()))
-        assert f"`idstack rbac {server.who} --principal-type ServicePrincipal` prints" in server.hint
+        assert f"`.venv/bin/idstack rbac {server.who} --principal-type ServicePrincipal` prints" in server.hint
         assert "az role" not in server.hint
 
 
@@ -212,7 +214,7 @@ def test_a_person_is_given_kubernetes_role_by_a_group(connect: Connect, api: Fak
     folder = program(tmp_path / "person", token=api.token)
     with connect(path=str(folder)) as server:
         server.missing(AccessRequirements(permissions()))
-        assert "`idstack rbac <object id of a group of theirs>` prints" in server.hint
+        assert "`.venv/bin/idstack rbac <object id of a group of theirs>` prints" in server.hint
 
 
 def test_what_is_not_there_everywhere_is_asked_for_where_it_is_needed(connect: Connect, api: FakeApiServer) -> None:

@@ -196,7 +196,7 @@ def test_an_old_pkcs12_file_is_taken() -> None:
 @pytest.mark.parametrize(
     ("age", "lifetime", "message"),
     [
-        (timedelta(days=91), timedelta(days=90), "expired at .* `idstack status` shows"),
+        (timedelta(days=91), timedelta(days=90), "expired at .* `.venv/bin/idstack status` shows"),
         (-timedelta(days=1), timedelta(days=90), "valid from .* check this machine's clock"),
     ],
 )

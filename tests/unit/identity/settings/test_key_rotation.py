@@ -154,7 +154,7 @@ def test_a_backup_key_that_nobody_needs_is_told(now: tuple[str, str | None], fou
     text = finished(settings(*now), 0, found)
 
     assert (text is not None) is told
-    assert text is None or "`idstack pulumi -- config rm --path 'hostedClusters[0].kms.backupKey'`" in text
+    assert text is None or "`.venv/bin/idstack pulumi -- config rm --path 'hostedClusters[0].kms.backupKey'`" in text
 
 
 WRITTEN = {"releaseImage": "quay.io/ocp/release:4.20", "pullSecret": "pull", "serviceAccountSigningKey": "signing-key"}

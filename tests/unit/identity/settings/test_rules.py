@@ -89,8 +89,11 @@ def test_a_metadata_block_is_refused_where_all_have_workload_identities() -> Non
 @pytest.mark.parametrize(
     ("vault", "fix"),
     [
-        ({"publicNetworkAccess": False}, "`idstack pulumi -- config set --path vault.publicNetworkAccess true`"),
-        ({"defaultAction": "Allow"}, "`idstack pulumi -- config set --path vault.defaultAction Deny`"),
+        (
+            {"publicNetworkAccess": False},
+            "`.venv/bin/idstack pulumi -- config set --path vault.publicNetworkAccess true`",
+        ),
+        ({"defaultAction": "Allow"}, "`.venv/bin/idstack pulumi -- config set --path vault.defaultAction Deny`"),
     ],
 )
 def test_lists_of_networks_without_effect_are_refused(vault: dict[str, Any], fix: str) -> None:
@@ -117,7 +120,9 @@ def test_a_vault_that_admits_nobody_is_refused(lists: dict[str, Any], expected: 
         config = configuration(vault={"name": "kv-dev", **action, **lists})
 
         assert refusals(config) == expected
-        assert not expected or "`idstack pulumi -- config set --path vault.defaultAction Allow`" in report(config)
+        assert not expected or "`.venv/bin/idstack pulumi -- config set --path vault.defaultAction Allow`" in report(
+            config
+        )
 
 
 @pytest.mark.parametrize(

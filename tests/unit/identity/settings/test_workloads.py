@@ -89,7 +89,7 @@ def test_an_identity_is_guessed() -> None:
     config = with_workloads({**WORKLOAD, "identities": ["cloudProvder"]})
 
     assert report(config).endswith(
-        "`idstack pulumi -- config set --path 'hostedClusters[0].workloads[0].identities[0]' cloudProvider`"
+        "`.venv/bin/idstack pulumi -- config set --path 'hostedClusters[0].workloads[0].identities[0]' cloudProvider`"
     )
 
 

@@ -40,7 +40,7 @@ def test_a_value_without_quotes_is_refused_where_quotes_make_it_a_name(value: st
     assert problem.rule == "resource-group"
     blank = "2024" if value == "2024" else "<resource-group>"
     assert problem.fix.startswith(
-        f"`idstack pulumi -- config set --type string resourceGroup {blank}`, or write it in quotes in "
+        f"`.venv/bin/idstack pulumi -- config set --type string resourceGroup {blank}`, or write it in quotes in "
     )
 
 
@@ -65,7 +65,9 @@ def test_no_region_is_called_as_a_boolean_or_number(value: str, has_file: bool) 
     ]
 
     assert problem.rule == "location"
-    assert problem.fix.startswith("`idstack pulumi -- config set location <region>`"), "quotes make no region of it"
+    assert problem.fix.startswith("`.venv/bin/idstack pulumi -- config set location <region>`"), (
+        "quotes make no region of it"
+    )
 
 
 @pytest.mark.parametrize(
@@ -81,7 +83,7 @@ def test_in_a_structure_it_is_refused_with_the_quotes_that_it_needs(path: str, v
     config = with_change(configuration(hostedClusters=[hosted_cluster()]), path, value)
     found = {refusal.rule: refusal.fix for refusal in _refused(config, config)}
 
-    assert found[rule].startswith("`idstack pulumi -- config set --type string --path ")
+    assert found[rule].startswith("`.venv/bin/idstack pulumi -- config set --type string --path ")
     assert "or write it in quotes in the stack file" in found[rule]
     assert (f" {value}`" in found[rule]) == (value == 2024)
 

@@ -68,7 +68,9 @@ def test_a_management_cluster_that_is_refused_leads_to_the_report(
 ) -> None:
     engine.configures(tenantId="t", subscriptionId="s", managementCluster=written)
 
-    with pytest.raises(CommandError, match=r"^idstack:managementCluster is not valid; `idstack preview --stack dev`"):
+    with pytest.raises(
+        CommandError, match=r"^idstack:managementCluster is not valid; `.venv/bin/idstack preview --stack dev`"
+    ):
         read(Engine("dev"))
 
 

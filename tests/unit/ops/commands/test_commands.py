@@ -69,7 +69,7 @@ NO_LOCAL_STACK = (
         ("rbac 99999999-8888-4777-8666-555555555555", NO_LOCAL_STACK),
         (
             "status --stack local-hypershift",
-            "idstack: there is no local stack: `make up STACK=local-hypershift` creates one\n",
+            "idstack: there is no local stack: `.venv/bin/idstack up --stack local-hypershift` creates one\n",
         ),
     ],
 )
@@ -86,7 +86,8 @@ def test_an_overdue_renewal_is_code_3(engine: FakeEngine, idstack: Idstack, tmp_
 
     assert printed.code == 3
     assert (
-        "the renewal of these certificates is overdue: ingress of hc1. `make renew STACK=dev` renews" in printed.error
+        "the renewal of these certificates is overdue: ingress of hc1. `.venv/bin/idstack renew --stack dev` renews"
+        in printed.error
     )
     assert "This machine's clock decides, which shows " in printed.error
     assert 'idstack_status_renewal_overdue{cluster="hc1",identity="ingress",stack="dev"} 1.0' in file.read_text()

@@ -55,7 +55,7 @@ def test_a_reader_is_not_taken_for_the_deployer(engine: FakeEngine, idstack: Ids
 
     assert printed.code == 3
     assert "not checked  access (permissions)" in printed.output
-    assert "run `idstack doctor --stage access --stack dev` as the deployer" in printed.output
+    assert "run `.venv/bin/idstack doctor --stage access --stack dev` as the deployer" in printed.output
 
 
 def test_without_any_right_permissions_are_missing(engine: FakeEngine, idstack: Idstack, api: FakeApiServer) -> None:

@@ -135,7 +135,7 @@ def test_a_control_plane_that_cannot_be_seen_counts_as_one(
     printed = idstack("down", "--stack", "dev")
 
     assert printed.code == 1
-    assert "`idstack pulumi --stack dev -- destroy` runs without the check of identities" in printed.error
+    assert "`.venv/bin/idstack pulumi --stack dev -- destroy` runs without the check of identities" in printed.error
     assert DESTROY not in served.calls
 
 

@@ -14,9 +14,9 @@ def test_a_code_is_explained_with_evidence_and_fix(idstack: Idstack) -> None:
     assert (printed.code, printed.error) == (0, "")
     assert printed.output.splitlines() == [
         "AADSTS7000222: the certificate or client secret has expired",
-        "    evidence  `idstack status`, column with the end of the certificate",
+        "    evidence  `.venv/bin/idstack status`, column with the end of the certificate",
         "    fix       deliver another certificate: "
-        "`idstack rotate --identity <cluster>/<identity> --force --stack <stack>`",
+        "`.venv/bin/idstack rotate --identity <cluster>/<identity> --force --stack <stack>`",
     ]
 
 
@@ -45,4 +45,7 @@ def test_an_unknown_code_is_answered_with_the_nearest(idstack: Idstack) -> None:
 
     assert (printed.code, printed.output) == (2, "")
     words = " ".join(printed.error.replace("│", " ").split())
-    assert "'AADSTS70027' is not in the table; did you mean \"AADSTS700027\"? `idstack explain` lists all" in words
+    assert (
+        "'AADSTS70027' is not in the table; did you mean \"AADSTS700027\"? `.venv/bin/idstack explain` lists all"
+        in words
+    )

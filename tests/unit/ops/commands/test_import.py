@@ -126,7 +126,10 @@ def test_another_file_is_no_import_file(engine: FakeEngine, idstack: Idstack, tm
     printed = idstack("import", "file", str(file), "--stack", "dev")
 
     assert printed.code == 1
-    assert f"{file} is not an import file; `idstack import scripts` or `idstack import iam` writes one" in printed.error
+    assert (
+        f"{file} is not an import file; `.venv/bin/idstack import scripts` or `.venv/bin/idstack import iam` writes one"
+        in printed.error
+    )
     assert engine.calls == []
 
 

@@ -342,13 +342,14 @@ def test_a_file_with_problems_gets_the_whole_report_and_no_stack(
     printed = idstack("init", "dev", "--yes")
     assert printed.code == 1
     assert "idstack:location\n" in printed.error
-    assert "`idstack pulumi --stack dev -- config set location " in printed.error
-    assert printed.error.endswith("Correct Pulumi.dev.yaml; then `idstack init dev` continues\n")
+    assert "`.venv/bin/idstack pulumi --stack dev -- config set location " in printed.error
+    assert printed.error.endswith("Correct Pulumi.dev.yaml; then `.venv/bin/idstack init dev` continues\n")
     assert not [call for call in engine.calls if call.startswith("stack init")]
 
 
 @pytest.mark.parametrize(
-    ("name", "told"), [("local", "`make up STACK=local` creates it"), ("local-x", "another name"), ("Dev", "accepted:")]
+    ("name", "told"),
+    [("local", "`.venv/bin/idstack up --stack local` creates it"), ("local-x", "another name"), ("Dev", "accepted:")],
 )
 def test_a_stack_has_a_name_of_azures(project: Path, idstack: Idstack, name: str, told: str) -> None:
     printed = idstack("init", name, *OPTIONS)
@@ -371,4 +372,4 @@ def test_plugins_without_checksums_are_pinned_on_request(
     printed = idstack("init", "dev", *OPTIONS, *options)
     assert (printed.code, pinned) == (ends, ["pin"] if options else [])
     assert ("plugins: azure-native " in printed.output) == (not options)
-    assert ("`idstack init dev --pin` tries again" in printed.error) == bool(ends)
+    assert ("`.venv/bin/idstack init dev --pin` tries again" in printed.error) == bool(ends)

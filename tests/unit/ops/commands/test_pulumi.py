@@ -95,6 +95,6 @@ def test_a_stack_after_the_dashes_would_have_the_backend_of_another(project: Pat
 
     assert (printed.code, printed.output) == (1, "")
     assert printed.error == (
-        "idstack: name the stack before `--`, as in `idstack pulumi --stack dev -- stack output`\n"
+        "idstack: name the stack before `--`, as in `.venv/bin/idstack pulumi --stack dev -- stack output`\n"
     )
     assert project.exists()

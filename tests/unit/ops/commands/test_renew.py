@@ -82,7 +82,7 @@ def test_who_would_bring_up_something_else_is_left_out_and_fails_if_due(
     assert printed.code == code
     assert (
         "hc1/kms: left out, because a renewal would bring up other changes: replace hc1-kms-credential-secret. "
-        "`make up STACK=dev` does so, and renews what is due\n"
+        "`.venv/bin/idstack up --stack dev` does so, and renews what is due\n"
     ) in printed.output
     assert _asked(engine, "up") == [["hc1-disk-entra-schedule"]]
     assert _asked(engine, "preview") == [
@@ -167,7 +167,7 @@ def test_a_stack_without_certificates_has_nothing_to_renew(engine: FakeEngine, i
 
     assert (printed.code, engine.calls[-1]) == (1, "stack export --stack dev --non-interactive")
     assert printed.error == (
-        "idstack: the stack dev has no certificate to renew: `make up STACK=dev` issues the first ones\n"
+        "idstack: the stack dev has no certificate to renew: `.venv/bin/idstack up --stack dev` issues the first ones\n"
     )
 
 

@@ -93,7 +93,7 @@ def test_an_identity_without_a_certificate_of_ours_is_refused(
     assert printed.error == (
         f"idstack: the stack dev issues no certificate for {name}{meant}; it issues those of hc1/ingress, hc1/disk. A "
         "credential that is issued elsewhere is renewed there: put the new document where the configuration "
-        "names it and run `make up STACK=dev`\n"
+        "names it and run `.venv/bin/idstack up --stack dev`\n"
     )
 
 
@@ -226,7 +226,7 @@ def test_revoking_now_needs_the_schedule_alone(stack: FakeEngine, idstack: Idsta
     stack.has_resources(*(known for known in _DISK.resources() if known["urn"] != _DISK.secret))
     printed = idstack("rotate", "--stack", "dev", "--identity", "disk", "--revoke", "--now")
     assert (printed.code, stack.renewals) == (1, [{"hc1-disk-entra-schedule": "replace"}])
-    assert "the state has no secret of hc1/disk: run `make recover STACK=dev`" in printed.error
+    assert "the state has no secret of hc1/disk: run `.venv/bin/idstack recover --stack dev`" in printed.error
 
 
 def test_what_was_taken_out_is_registered_again_for_the_named_identity_alone(

@@ -74,7 +74,7 @@ def test_a_stack_that_was_never_brought_up_is_an_error(engine: FakeEngine, idsta
     assert (printed.code, printed.output) == (1, "")
     assert printed.error == (
         "idstack: no `up` of the stack dev has completed, so there is nothing to show; its backend is "
-        "https://api.pulumi.com. `make up STACK=dev` brings it up\n"
+        "https://api.pulumi.com. `.venv/bin/idstack up --stack dev` brings it up\n"
     )
 
 
@@ -170,4 +170,4 @@ def test_a_qualified_name_of_a_stack_is_refused_with_the_name_alone(idstack: Ids
     assert printed.code == 2
     error = " ".join(printed.error.replace("│", "").split())
     assert "accepted: the name of the stack alone, 'dev'" in error
-    assert "`idstack pulumi --stack dev -- org set-default" in error
+    assert "`.venv/bin/idstack pulumi --stack dev -- org set-default" in error

@@ -88,7 +88,7 @@ def arm(monkeypatch: pytest.MonkeyPatch) -> FakeArm:
         ),
     )
     versions = {secret(row): "2" * 32 for row in ROWS}
-    monkeypatch.setattr(status, "examine", lambda _: Examination((), versions))
+    monkeypatch.setattr(status, "examine", lambda *_: Examination((), versions))
     monkeypatch.setattr("ops.world.compared_identities.deployer", lambda _: nullcontext(arm))
     monkeypatch.setattr(status, "datetime", FrozenDate)
     return arm

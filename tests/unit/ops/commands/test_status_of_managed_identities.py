@@ -147,7 +147,7 @@ def test_what_azure_does_not_have_is_shown_and_is_an_error(
     assert (printed.code, printed.error) == (
         1,
         f"idstack: these managed identities are missing in Azure or replaced: {identity} of hc1; "
-        "`make up STACK=dev ARGS=--refresh` creates them again\n",
+        "`.venv/bin/idstack up --stack dev --refresh` creates them again\n",
     )
 
 

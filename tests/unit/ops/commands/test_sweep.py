@@ -78,7 +78,7 @@ def test_it_lists_what_is_left_over_and_deletes_nothing(azure: Azure, idstack: I
         assert leftover.reason in done.output
     assert "no: its stack x is elsewhere" in done.output
     assert "yes; until x" in done.output
-    assert "nothing was deleted; `idstack sweep --stack dev --yes` deletes the owned ones" in done.output
+    assert "nothing was deleted; `.venv/bin/idstack sweep --stack dev --yes` deletes the owned ones" in done.output
 
 
 def test_it_deletes_what_is_ours_and_nothing_else(azure: Azure, idstack: Idstack) -> None:

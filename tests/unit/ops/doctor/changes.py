@@ -90,7 +90,11 @@ def configuration(**changes: Any) -> Change:
 
 def value(cluster: str | None, path: str) -> Change:
     value = RefusedValue(
-        cluster=cluster, path=path, found='"x"', accepted="an ARM id", fix="`idstack pulumi -- config set ...`"
+        cluster=cluster,
+        path=path,
+        found='"x"',
+        accepted="an ARM id",
+        fix="`.venv/bin/idstack pulumi -- config set ...`",
     )
     return configuration(refused=(value,), identities={})
 

@@ -141,7 +141,7 @@ def test_a_directory_is_compared_and_made_equal_and_files_of_others_stay(tmp_pat
 
 
 def test_check_fails_with_the_difference_and_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(CommandError, match="in 6 files: run `idstack fleet render`"):
+    with pytest.raises(CommandError, match=r"in 6 files: run `.venv/bin/idstack fleet render`"):
         render(AZURE, tmp_path, check=True)
     assert "+++ environments/prod/stacks.yaml" in capsys.readouterr().out
     assert not list(tmp_path.iterdir())

@@ -17,8 +17,8 @@ from tests.unit.ops.doctor.worlds import CLUSTER
 
 CONSEQUENCE = (
     "HyperShift deletes machines, volumes and load balancers with them. It gives up a machine that it cannot delete "
-    "for ten minutes: the HostedCluster is deleted, and the machine stays in Azure. `idstack sweep --stack dev` lists "
-    "such machines."
+    "for ten minutes: the HostedCluster is deleted, and the machine stays in Azure. `.venv/bin/idstack sweep --stack "
+    "dev` lists such machines."
 )
 
 
@@ -51,7 +51,7 @@ def test_each_credential_that_has_ended_is_named(monkeypatch: pytest.MonkeyPatch
     assert warned(monkeypatch, world, CLUSTER) == (
         f"HyperShift cannot sign in with all credentials: {IMPORTED} of hc1 (there is no secret {secret} in "
         f"kv-idstack-local); {ISSUED} of hc1 (Entra ID has no application with the client id {client}). {CONSEQUENCE} "
-        "`idstack doctor --stack dev` has the fix for each: apply it first"
+        "`.venv/bin/idstack doctor --stack dev` has the fix for each: apply it first"
     )
 
 

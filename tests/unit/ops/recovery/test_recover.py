@@ -123,7 +123,7 @@ def test_without_a_word_nothing_is_entered_into_a_stack_on_azure(
         monkeypatch.setattr("sys.stdin", nobody)
         done = idstack("recover", "--stack", "dev")
     assert done.code == 1
-    assert "run the command again with --yes (`make recover STACK=dev ARGS=--yes`)" in done.error
+    assert "run the command again with --yes (`.venv/bin/idstack recover --stack dev --yes`)" in done.error
     assert "stack import" not in answers.asked
     assert "up" not in answers.asked
 
@@ -188,7 +188,7 @@ def test_every_command_names_recover_for_a_new_stack_that_is_torn(
     done = idstack(command, "--stack", "dev")
     assert done.code != 0
     said = " ".join(f"{done.output} {done.error}".split())
-    assert "`make recover STACK=dev`" in said, said
+    assert "`.venv/bin/idstack recover --stack dev`" in said, said
 
 
 class DeletedApplications:
@@ -304,14 +304,14 @@ def test_the_lock_of_another_machine_of_this_name_stays(answers: EngineAnswers, 
     done = idstack("recover", "--stack", "dev", "--yes")
     assert (done.code, answers.asked) == (1, ["refresh"])
     assert "which idstack on this machine has no record of" in done.error
-    assert "`make recover STACK=dev ARGS=--unlock`" in done.error
+    assert "`.venv/bin/idstack recover --stack dev --unlock`" in done.error
 
 
 def test_recover_refuses_when_the_owner_is_elsewhere(answers: EngineAnswers, idstack: Idstack) -> None:
     answers.to("refresh", (255, "", lock_of(DEAD, "runner-7")))
     done = idstack("recover", "--stack", "dev", "--yes")
     assert done.code == 1
-    assert "`make recover STACK=dev ARGS=--unlock`" in done.error
+    assert "`.venv/bin/idstack recover --stack dev --unlock`" in done.error
     assert answers.asked == ["refresh"]
 
 

@@ -77,7 +77,7 @@ def test_a_state_with_operations_that_were_cut_short_is_not_kept(engine: FakeEng
     pending = {"resources": [ROOT], "pending_operations": [{"resource": ROOT, "type": "creating"}]}
     (engine.folder / "state.json").write_text(json.dumps({"version": 3, "deployment": pending}))
 
-    with pytest.raises(CommandError, match="`make recover STACK=dev` settles them"):
+    with pytest.raises(CommandError, match=r"`.venv/bin/idstack recover --stack dev` settles them"):
         backup.take(Engine("dev", project))
 
 
@@ -197,7 +197,7 @@ def test_a_restore_says_what_comes_next(engine: FakeEngine, idstack: Idstack, tm
     assert printed.code == 0, printed.error
     assert "dev has the 1 resources of 2026-11-23T05:00:00Z again; nothing has changed in Azure" in printed.output
     assert f"Its configuration has changed since the backup (commit {COMMIT})" in printed.output
-    assert "`make recover STACK=dev`" in printed.output
+    assert "`.venv/bin/idstack recover --stack dev`" in printed.output
 
 
 def test_a_backup_is_readable_by_its_owner_alone(engine: FakeEngine, idstack: Idstack, tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_a_commit_of_a_branch_that_was_not_merged_does_not_run(repository: Repos
         in refusal
     )
     assert "nothing was renewed" in refusal
-    assert "`make up STACK=dev`" in refusal
+    assert "`.venv/bin/idstack up --stack dev`" in refusal
 
 
 def test_a_branch_that_was_squashed_and_deleted_left_no_commit_that_runs(repository: Repository) -> None:
@@ -144,7 +144,7 @@ def test_a_commit_that_is_not_in_the_clone_is_an_error_that_says_how_to_get_it(r
     refusal = _refusal(repository, "0" * 40)
 
     assert f"commit {'0' * 40}, which this clone does not have" in refusal
-    assert "`fetch-depth: 0`), or run `make up STACK=dev`" in refusal
+    assert "`fetch-depth: 0`), or run `.venv/bin/idstack up --stack dev`" in refusal
 
 
 def test_a_work_tree_goes_when_what_runs_in_it_fails(repository: Repository) -> None:

@@ -96,12 +96,12 @@ def test_a_note_that_is_cut_short_selects_nothing(project: Path, caller: dict[st
         (
             "dve",
             'there is no stack dve: the project has no Pulumi.dve.yaml; did you mean "dev"? Stacks with a file: dev, '
-            "local, prod. `idstack init dve` creates one",
+            "local, prod. `.venv/bin/idstack init dve` creates one",
         ),
         (
             "xyz",
             "there is no stack xyz: the project has no Pulumi.xyz.yaml. Stacks with a file: dev, local, prod. "
-            "`idstack init xyz` creates one",
+            "`.venv/bin/idstack init xyz` creates one",
         ),
         (
             "local-hc2",

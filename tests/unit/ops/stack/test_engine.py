@@ -152,8 +152,8 @@ def test_a_local_stack_without_a_configuration_names_the_missing_file(engine: Fa
         ),
         (
             Ended(-9, "", None),
-            "`pulumi up` was killed by signal 9. `make recover STACK=dev` unlocks the stack, settles interrupted "
-            "operations, and continues",
+            "`pulumi up` was killed by signal 9. `.venv/bin/idstack recover --stack dev` unlocks the stack, settles "
+            "interrupted operations, and continues",
         ),
     ],
 )
@@ -182,8 +182,8 @@ def test_a_short_run_that_was_killed_says_so_and_names_the_way_on(
     with pytest.raises(RunInterruptedError) as caught:
         run(Engine("dev", project))
     assert str(caught.value) == (
-        f"`pulumi {name}` was killed by signal 9. Run the command again, or `make recover STACK=dev` if the stack is "
-        "locked"
+        f"`pulumi {name}` was killed by signal 9. Run the command again, or `.venv/bin/idstack recover --stack dev` if "
+        "the stack is locked"
     )
 
 

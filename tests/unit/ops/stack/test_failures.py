@@ -45,20 +45,20 @@ SET = "set PULUMI_CONFIG_PASSPHRASE, or PULUMI_CONFIG_PASSPHRASE_FILE to a file 
             "error: PULUMI_ACCESS_TOKEN must be set for login during non-interactive CLI sessions",
             None,
             "the state of the stack dev cannot be located: Pulumi.dev.yaml records no `idstack:backend`, "
-            "PULUMI_BACKEND_URL is not set, and there is no login. `idstack pulumi --stack dev -- config set backend "
-            "'azblob://<container>?storage_account=<account>'` records it, or `idstack pulumi --stack dev -- login` "
-            "uses Pulumi Cloud",
+            "PULUMI_BACKEND_URL is not set, and there is no login. `.venv/bin/idstack pulumi --stack dev -- config set "
+            "backend 'azblob://<container>?storage_account=<account>'` records it, or `.venv/bin/idstack pulumi "
+            "--stack dev -- login` uses Pulumi Cloud",
         ),
         (
             "error: no stack named 'dev' found",
             AZURE,
             f"the backend {AZURE} has no stack dev. If it is in another one, name that as `idstack:backend` in "
-            "Pulumi.dev.yaml; `idstack init dev` creates a new one",
+            "Pulumi.dev.yaml; `.venv/bin/idstack init dev` creates a new one",
         ),
         (
             "error: no stack named 'organization/idstack/local' found",
             "file:///srv/states",
-            "the backend file:///srv/states has no stack local: `make up STACK=local` creates it",
+            "the backend file:///srv/states has no stack local: `.venv/bin/idstack up --stack local` creates it",
         ),
         (
             "error: getting stack configuration: get stack secrets manager: incorrect passphrase",
@@ -111,8 +111,8 @@ def test_a_failure_is_told_with_what_to_do(errors: str, backend: str | None, mes
         ("Lock", "Nothing was started: correct that and run the command again"),
         (
             "saveCheckpoint",
-            "The state may lack the last changes: after the correction `make recover STACK=dev` finds them, and brings "
-            "the stack up",
+            "The state may lack the last changes: after the correction `.venv/bin/idstack recover --stack dev` finds "
+            "them, and brings the stack up",
         ),
     ],
 )
@@ -176,7 +176,7 @@ def test_a_disk_that_fills_under_way_leaves_work_for_recover(tmp_path: Path) -> 
 
     found = disk_failure(UNDER_WAY.format(file=state), "dev")
     assert f"(no space left on device: {state}), so the state may lack the last changes" in str(found)
-    assert "free some space there; then `make recover STACK=dev`" in str(found)
+    assert "free some space there; then `.venv/bin/idstack recover --stack dev`" in str(found)
     assert state.exists()
 
 
@@ -212,7 +212,7 @@ def test_a_lock_that_is_cut_short_is_named_and_recover_may_remove_it(
     with pytest.raises(LockedError, match=rf"has a truncated lock \({draft}\)") as locked:
         Engine("dev").refresh()
     assert locked.value.is_abandoned
-    assert "`make recover STACK=dev` removes the lock" in str(locked.value)
+    assert "`.venv/bin/idstack recover --stack dev` removes the lock" in str(locked.value)
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_a_lock_that_is_cut_short_is_named_and_recover_may_remove_it(
         (
             "Detected that /home/p/plugins/resource-azuread-v6/pulumi-resource-azuread exited prematurely.",
             "the plugin azuread ended unexpectedly, as if it was killed or ran out of memory. The resource in progress "
-            "may exist: `make recover STACK=dev` finds it, and continues",
+            "may exist: `.venv/bin/idstack recover --stack dev` finds it, and continues",
         ),
         ('Code="ScopeLocked" Message="The scope cannot perform write operation"', "a management lock forbids"),
         (
@@ -243,7 +243,7 @@ def test_a_lock_that_is_cut_short_is_named_and_recover_may_remove_it(
         ),
         (
             'Code="LinkedAuthorizationFailed" Message="It may not join"',
-            "the deployer lacks a role in Azure: `idstack rbac <object id> --azure --stack dev` prints",
+            "the deployer lacks a role in Azure: `.venv/bin/idstack rbac <object id> --azure --stack dev` prints",
         ),
         ('Code="RoleAssignmentLimitExceeded" Message="No more"', "a quota or limit of Azure is reached"),
         (
@@ -263,7 +263,7 @@ def test_a_refusal_in_a_run_is_told_with_what_to_do(message: str, told: str) -> 
 def test_a_destruction_whose_plugin_ended_runs_again() -> None:
     [remedy] = remedies(["pulumi-resource-azuread exited prematurely"], "dev", "destroy")
 
-    assert remedy.endswith("Run `make down STACK=dev` again, which continues")
+    assert remedy.endswith("Run `.venv/bin/idstack down --stack dev` again, which continues")
 
 
 def test_other_lines_have_no_remedy() -> None:

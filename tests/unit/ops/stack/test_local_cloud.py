@@ -36,5 +36,5 @@ def test_a_failed_start_says_how_to_change_the_kubernetes_api(
     with pytest.raises(CommandError) as refused:
         local_cloud.do(*step, output=1)
     assert str(refused.value) == (
-        f"`idstack local {' '.join(step)}` ended with code 1; the reason is printed above{hint}"
+        f"`.venv/bin/idstack local {' '.join(step)}` ended with code 1; the reason is printed above{hint}"
     )

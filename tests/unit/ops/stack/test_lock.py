@@ -134,11 +134,14 @@ def test_a_dead_owner_is_named_with_the_command_that_goes_on(locked: LockedBy) -
     lock = locked(DEAD)
     assert lock.is_abandoned
     assert str(lock).startswith(f"the stack dev is still locked by {DEAD}, which was killed. ")
-    assert "`make recover STACK=dev` unlocks the stack, settles interrupted operations, and continues" in str(lock)
+    assert (
+        "`.venv/bin/idstack recover --stack dev` unlocks the stack, settles interrupted operations, and continues"
+        in str(lock)
+    )
 
 
 def test_after_an_interrupted_destroy_recover_is_named_with_no_up(locked: LockedBy) -> None:
-    assert "`make recover STACK=dev ARGS=--no-up`" in str(locked(DEAD, command="destroy"))
+    assert "`.venv/bin/idstack recover --stack dev --no-up`" in str(locked(DEAD, command="destroy"))
 
 
 def test_an_owner_on_another_machine_is_left_to_a_person(locked: LockedBy) -> None:
@@ -146,8 +149,11 @@ def test_an_owner_on_another_machine_is_left_to_a_person(locked: LockedBy) -> No
     lock = locked(elsewhere, DEAD)
     assert not lock.is_abandoned
     assert f"locked by {elsewhere}, which this machine cannot see" in str(lock)
-    assert "If you are sure that it has ended, `make recover STACK=dev ARGS=--unlock`, or on GitHub the" in str(lock)
-    assert '`make recover STACK=dev ARGS="--no-up --unlock"`' in str(locked(elsewhere, command="destroy"))
+    assert (
+        "If you are sure that it has ended, `.venv/bin/idstack recover --stack dev --unlock`, or on GitHub the"
+        in str(lock)
+    )
+    assert "`.venv/bin/idstack recover --stack dev --no-up --unlock`" in str(locked(elsewhere, command="destroy"))
 
 
 def test_a_run_that_this_machine_has_not_recorded_is_left_to_a_person(locked: LockedBy) -> None:
@@ -157,7 +163,7 @@ def test_a_run_that_this_machine_has_not_recorded_is_left_to_a_person(locked: Lo
     assert not lock.is_abandoned
     assert lock.is_unseen
     assert "(pid 4194304, since 2026-11-21T17:13:57Z), which idstack on this machine has no record of" in str(lock)
-    assert "If you are sure that it has ended, `make recover STACK=dev ARGS=--unlock`" in str(lock)
+    assert "If you are sure that it has ended, `.venv/bin/idstack recover --stack dev --unlock`" in str(lock)
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def test_the_report_comes_before_login_and_plugins(idstack: Idstack, words: tupl
     assert printed.error.startswith(
         "idstack: Pulumi.dev.yaml is an example, whose placeholders nobody has filled in. `.venv/bin/idstack init <"
     )
-    assert "fix:      `idstack pulumi --stack dev -- config set tenantId <uuid>`" in printed.error
+    assert "fix:      `.venv/bin/idstack pulumi --stack dev -- config set tenantId <uuid>`" in printed.error
 
 
 @pytest.mark.parametrize("command", ["up", "preview", "status", "down", "doctor", "rotate", "renew", "graph", "backup"])

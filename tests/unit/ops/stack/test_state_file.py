@@ -58,7 +58,10 @@ def test_a_state_that_is_cut_short_is_named_with_the_newest_copy(folder: Folder,
 
     found = folder.damage()
     assert f"the state of dev cannot be read: {folder.state} is truncated or overwritten ({size} bytes)" in str(found)
-    assert f"`make recover STACK=dev` replaces it by the copy of 2026-11-23T08:22:28Z ({folder.finished})" in str(found)
+    assert (
+        f"`.venv/bin/idstack recover --stack dev` replaces it by the copy of 2026-11-23T08:22:28Z ({folder.finished})"
+        in str(found)
+    )
     assert "`.venv/bin/idstack restore --stack dev <file>`" in str(found)
 
 
@@ -91,8 +94,8 @@ def test_a_stack_that_was_never_written_whole_is_created_again(folder: Folder, s
 
     found = folder.damage()
     assert (
-        "truncated before the first run, which has created nothing. `make recover STACK=dev` creates the stack again"
-        in str(found)
+        "truncated before the first run, which has created nothing. `.venv/bin/idstack recover --stack dev` creates "
+        "the stack again" in str(found)
     )
     assert found.made is None
     assert f"is empty now; the file is kept as {folder.state}.damaged" in found.put_back()
@@ -106,7 +109,10 @@ def test_a_first_run_that_left_no_whole_copy_says_how_to_find_what_it_made(folde
     folder.cut(folder.state, 0)
 
     found = folder.damage()
-    assert "its copy as well, and no run of the stack has ended. `make recover STACK=dev` makes it empty" in str(found)
+    assert (
+        "its copy as well, and no run of the stack has ended. `.venv/bin/idstack recover --stack dev` makes it empty"
+        in str(found)
+    )
     assert found.made is not None
     assert "`.venv/bin/idstack sweep --stack dev`" in found.made
     found.put_back()
@@ -172,7 +178,7 @@ def test_a_state_in_a_container_has_its_blobs_named(errors: str, backend: str | 
 
     assert found is not None
     assert f".pulumi/stacks/idstack/dev.json in {backend or 'the backend'} is truncated" in str(found)
-    assert "which has .bak behind its name; then `make recover STACK=dev`" in str(found)
+    assert "which has .bak behind its name; then `.venv/bin/idstack recover --stack dev`" in str(found)
     assert state_file.damage(LISTED, "dev", backend) is None
 
 

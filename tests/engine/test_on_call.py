@@ -1,0 +1,153 @@
+"""What breaks in the night: `status`, `doctor` and `graph` give one answer, `explain` the same, and its fix repairs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pytest
+
+from localcloud.testing.running import DAEMON, processes
+from tests.engine import broken
+from tests.engine.out_of_band import OutOfBand
+from tests.harness import LocalStack
+
+pytestmark = pytest.mark.slow
+
+_AZ: Final = re.compile(r"`az keyvault secret set-attributes --vault-name \S+ --name (\S+) --enabled true`")
+_COMMAND: Final = re.compile(r"`(\.venv/bin/idstack [^`]+)`")
+_OLD: Final = 1200  # seconds: longer than a driver's poll
+
+
+def _disable(stack: LocalStack) -> None:
+    with OutOfBand(stack).secrets() as secrets:
+        secrets.update_secret_properties("cpo-hc1-json", enabled=False)
+
+
+def _take_role(stack: LocalStack) -> None:
+    OutOfBand(stack).arm("DELETE", stack.resource("hc1-ingress-roles-vnet")["id"], broken.AUTHORIZATION)
+
+
+def _withdraw(stack: LocalStack) -> None:
+    application = stack.resource("hc1-cloud-provider-entra-application")["id"]
+    OutOfBand(stack).graph("PATCH", application, {"keyCredentials": []})
+
+
+def _edit_class(stack: LocalStack) -> None:
+    with stack.kubernetes() as http:
+        broken.patch_class(http, "managed-azure-disk-csi", {"tenantId": "another"})
+
+
+def _kill(stack: LocalStack, name: str) -> None:
+    process = processes.alive(stack.state / "pids", name)
+    assert process is not None
+    os.kill(process.pid, signal.SIGKILL)
+    broken.until(lambda: processes.alive(stack.state / "pids", name) is None)
+
+
+def _renew_unseen(stack: LocalStack) -> None:
+    """The kubelet ends, and a version that no pod gets is older than a poll."""
+    _kill(stack, "kubelet")
+    secret = "azure-file-hc1-json"
+    with OutOfBand(stack).secrets() as secrets:
+        before = secrets.get_secret(secret)
+    broken.write_document(stack, secret, before.value or "")
+    _kill(stack, DAEMON)
+    with closing(sqlite3.connect(stack.state / "state.sqlite")) as connection, connection:
+        query = "FROM documents WHERE kind = 'keyvault-secret' AND key LIKE ?"
+        [[key, text]] = connection.execute(f"SELECT key, document {query}", (f"%/{secret}",))
+        document = json.loads(text)
+        document["versions"][-1]["created"] -= _OLD
+        connection.execute("UPDATE documents SET document = ? WHERE key = ?", (json.dumps(document), key))
+    stack.local_cloud("start")
+    _kill(stack, "kubelet")
+
+
+@dataclass(frozen=True)
+class Breakage:
+    """Something breaks: `identity` and `check` are blamed, and an event or log says `message` about it."""
+
+    happens: Callable[[LocalStack], None]
+    identity: str | None
+    check: str
+    message: str
+
+
+_BREAKAGES: Final = {
+    "secret-disabled": Breakage(_disable, "controlPlaneOperator", "secret", "SecretDisabled"),
+    "role-gone": Breakage(_take_role, "ingress", "role", "AuthorizationFailed"),
+    "certificate-withdrawn": Breakage(_withdraw, "cloudProvider", "registration", "AADSTS700027"),
+    "class-edited": Breakage(_edit_class, "disk", "class", "FailedMount"),
+    "daemon-killed": Breakage(lambda stack: _kill(stack, DAEMON), None, "azure", "connection refused"),
+    "file-old": Breakage(_renew_unseen, "file", "mount", "MountRotationFailed"),
+}
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Exit codes and findings of the three commands, and what `doctor` prints as a fix."""
+
+    codes: dict[str, int]
+    blamed: dict[str, set[tuple[str | None, str]]]
+    fixes: list[str]
+
+
+def answers(stack: LocalStack) -> Answers:
+    """The three commands, one after the other."""
+    printed = {name: stack.idstack(name, *options, check=False) for name, options in _ASKED.items()}
+    results = json.loads(printed["doctor"].stdout)["results"]
+    found = [result for result in results if result["status"] == "broken"]
+    blamed = {"doctor": {(one["identity"], one["check"]) for one in found}}
+    blamed |= {name: set(_named(name, printed[name].stdout, printed[name].stderr)) for name in ("status", "graph")}
+    codes = {name: done.returncode for name, done in printed.items()}
+    return Answers(codes, blamed, [one["fix"] for one in found])
+
+
+_ASKED: Final = {"status": ("--json",), "doctor": ("--json",), "graph": ("--format", "json")}
+
+
+def _named(command: str, text: str, error: str) -> Iterator[tuple[str | None, str]]:
+    if not text:
+        assert "signing in to Azure: " in error
+        yield None, "azure"
+    elif command == "status":
+        yield from ((one["identity"], one["check"]) for one in json.loads(text)["findings"])
+    else:
+        for stage, check, places in re.findall(
+            r"^broken  ([a-z-]+)(?: \(([a-z-]+)\))?: hc1 (.+)$", error, re.MULTILINE
+        ):
+            yield from ((identity, check or stage) for identity in places.split(", "))
+
+
+def repair(stack: LocalStack, fix: str) -> None:
+    """Do what is printed."""
+    if disabled := _AZ.search(fix):
+        with OutOfBand(stack).secrets() as secrets:
+            secrets.update_secret_properties(disabled[1], enabled=True)
+        return
+    [command, *_] = _COMMAND.findall(fix)
+    stack.run(stack.python, "-m", "ops", *shlex.split(command)[1:])
+
+
+@pytest.mark.parametrize("name", _BREAKAGES)
+def test_three_commands_blame_the_same_and_the_printed_fix_repairs_it(small: LocalStack, name: str) -> None:
+    breakage = _BREAKAGES[name]
+    breakage.happens(small)
+    seen = answers(small)
+    explained: list[dict[str, Any]] = json.loads(small.idstack("explain", breakage.message, "--json").stdout)
+    for fix in seen.fixes:
+        repair(small, fix)
+    broken.until(lambda: set(answers(small).codes.values()) == {0})
+
+    print(name, seen, [row["fix"] for row in explained])
+    blamed = {(breakage.identity, breakage.check)}
+    assert (seen.codes, seen.blamed) == (dict.fromkeys(_ASKED, 1), dict.fromkeys(_ASKED, blamed))
+    assert explained
