@@ -175,7 +175,8 @@ def _secrets(secrets: Sequence[SecretMetadata], stacks: Stacks, in_use: Set[str 
         if not marks or stacks.mention(secret.id):
             continue
         reason, foreign = f"it has the tag {marks[0]}, and no stack has it", _foreign_owner(tags.get(OWNER), stacks)
-        used = "pods sign in with it; `idstack recover` adopts it" if secret.thumbprint in in_use - {None} else None
+        is_used = secret.thumbprint in in_use - {None}
+        used = "pods sign in with it; `.venv/bin/idstack recover` adopts it" if is_used else None
         yield LeftOver(Swept.SECRET, secret.id, secret.name, reason, foreign, used)
 
 

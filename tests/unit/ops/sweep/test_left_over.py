@@ -243,7 +243,7 @@ def test_a_secret_that_a_state_lost_stays_while_its_certificate_is_registered(
     [leftover] = found(azure, settings, naming(made.app_id))
 
     assert (leftover.kind, leftover.is_deleted) == (Swept.SECRET, False)
-    assert leftover.too_soon == "pods sign in with it; `idstack recover` adopts it"
+    assert leftover.too_soon == "pods sign in with it; `.venv/bin/idstack recover` adopts it"
 
 
 def test_deleting_a_certificate_leaves_the_others(
