@@ -9,8 +9,6 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-from identity.azure.errors import AccessError
-
 DIRTY: Final = "-dirty"
 """Ends the name of a commit with changes that are not committed."""
 # Program and plugin, their requirements, and the project's file; `deciding_paths` adds the stack's file.
@@ -34,7 +32,7 @@ _NO_REPOSITORY: Final = "not a git repository"
 _UNTRUSTED: Final = re.compile(r"detected dubious ownership in repository at '(?P<path>.*)'")
 
 
-class UnreadableCheckoutError(AccessError):
+class UnreadableCheckoutError(Exception):
     """git is missing, hangs, or does not read a repository that is there."""
 
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from identity.aks.exec_plugin import EXEC, answer
 from identity.azure.errors import AccessError
+from identity.checkout import UnreadableCheckoutError
 from ops.stack.errors import CommandError, printable
 
 # The exit code with which typer ends at KeyboardInterrupt.
@@ -16,7 +17,7 @@ _INTERRUPTED: Final = 130
 
 
 def main() -> None:
-    """Run a command; a CommandError or AccessError is printed without a trace, with exit code 1 (2 for wrong usage)."""
+    """Run a command; an error that a user can mend is printed without a trace, with exit code 1 (2: wrong usage)."""
     # What a command imports lives to its end, and the collector would look through it a hundred times.
     gc.set_threshold(100_000)
     # The command's own message has what a library logs about a failure.
@@ -27,7 +28,7 @@ def main() -> None:
         from ops.cli import application
 
         application()(prog_name="idstack")
-    except (CommandError, AccessError) as error:
+    except (CommandError, AccessError, UnreadableCheckoutError) as error:
         print(printable(f"idstack: {error}"), file=sys.stderr)
         sys.exit(error.exit_code if isinstance(error, CommandError) else 1)
     except SystemExit as ended:
