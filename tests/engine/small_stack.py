@@ -21,15 +21,21 @@ def small_stack(
     root: Path, cluster_side: str, *, warm: bool = True, providers: str | None = None, **faults: Any
 ) -> Iterator[LocalStack]:
     """A stack with every type of resource, but few of each: two Entra applications, one credential for the others."""
-    with running_stack(root, warm=warm, providers=providers, **faults) as stack:
-        [cluster] = stack.configuration("hostedClusters")
-        imported = cluster["identities"]["imageRegistry"]
-        fields = ("controlPlaneOperator", "ingress", "network", "disk", "file", "kms")
-        identities = {**dict.fromkeys(fields, imported), "imageRegistry": {"enabled": False}}
-        credentials = {"propagation": {"successes": 1, "settleSeconds": 0, "timeoutSeconds": 15}}
-        changes = {"hostedClusters": [{**cluster, "identities": identities}], "credentials": credentials}
-        with stack.configured(**changes, clusterSide=cluster_side):
-            yield stack
+    with (
+        running_stack(root, warm=warm, providers=providers, **faults) as stack,
+        stack.configured(**few_resources(stack), clusterSide=cluster_side),
+    ):
+        yield stack
+
+
+def few_resources(stack: LocalStack) -> dict[str, Any]:
+    """The changes of the checkout's configuration of a local stack."""
+    [cluster] = stack.configuration("hostedClusters")
+    imported = cluster["identities"]["imageRegistry"]
+    fields = ("controlPlaneOperator", "ingress", "network", "disk", "file", "kms")
+    identities = {**dict.fromkeys(fields, imported), "imageRegistry": {"enabled": False}}
+    credentials = {"propagation": {"successes": 1, "settleSeconds": 0, "timeoutSeconds": 15}}
+    return {"hostedClusters": [{**cluster, "identities": identities}], "credentials": credentials}
 
 
 def registered(stack: LocalStack) -> dict[str, set[str]]:
