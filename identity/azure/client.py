@@ -30,7 +30,8 @@ _Client: TypeAlias = PipelineClient[HttpRequest, HttpResponse]
 
 _TIMEOUT: Final = 60  # seconds to connect, and between two bytes of an answer
 _RETRIES: Final = 5
-# Every request here is idempotent: PUT and PATCH state the result, and no POST changes anything.
+# Every request here may be repeated: PUT and PATCH state the result, though a secret gets an equal version more, and no
+# POST changes anything.
 _REPEATED: Final = frozenset({"GET", "PUT", "PATCH", "DELETE", "POST"})
 # The version of the data planes of vaults and managed HSMs.
 _VAULT_API: Final = "7.4"
