@@ -36,7 +36,7 @@ from identity.azure.client import AzureClient
 from identity.azure.errors import AccessError
 from identity.azure.registered_certificates import registered_at, withdraw
 from identity.credentials import rfc3339
-from identity.credentials.certificate import thumbprint
+from identity.credentials.certificate import IssuedCertificate, thumbprint
 from identity.credentials.renewal_request import VARIABLE, RenewalRequest, write
 from identity.credentials.secret_tags import THUMBPRINT
 from identity.credentials.sign_in import SignInFailedError
@@ -118,6 +118,8 @@ class Stack:
     state: dict[str, Any] = field(default_factory=dict)
     is_locked: bool = False
     writes: int = 0
+    delivered: str | None = None
+    """The newest certificate's name in the outputs of the last complete run."""
     revoked: set[str | None] = field(default_factory=set)
     now: datetime = field(default_factory=lambda: datetime.now(UTC) - 2 * _A_DAY)
 
@@ -159,6 +161,11 @@ class Stack:
                     asked = {"applicationId": self._application, "startDate": certificate["notBefore"]}
                     id = finders.find(resource_types.REGISTERED_CERTIFICATE, asked | {"keyId": certificate["keyId"]})
                     self._write(f"registration-{slot}", {"keyId": certificate["keyId"]} if id else None)
+            address = {**ADDRESS, "secretName": self.secret}
+            if "secret" not in self.state and (id := finders.find(resource_types.CREDENTIAL_SECRET, address)):
+                adopted = CredentialSecretResource().read("", f"{ADDRESS['cloud']}/{ADDRESS['tenantId']}{id}", {}, {})
+                assert adopted is not None
+                self._write("secret", {**adopted.inputs, **adopted.state, "id": id})
         self.up()
 
     def down(self) -> None:
@@ -232,8 +239,8 @@ class Stack:
     def _decided(self, request: RenewalRequest | None) -> Props:
         urn, old = _URN.format("RenewalSchedule", "schedule"), self.state.get("schedule")
         known = {"clientId": self.state["application"]["clientId"], "secretName": self.secret}
-        if delivered := self.state.get("secret"):
-            known["delivered"] = delivered["generation"]
+        if self.delivered is not None:
+            known["delivered"] = self.delivered
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv(VARIABLE, write({} if request is None else {"hc1-ingress-schedule": request})[VARIABLE])
             checked = self._schedule.check(urn, old, {**PROGRAM, "lifetimeDays": 730, "renewBeforeDays": 729, **known})
@@ -281,18 +288,18 @@ class Stack:
 
     def _deliver(self, decided: Props) -> None:
         slot, known = decided["current"], self.state.get("secret")
-        thumbprint = self.state[f"certificate-{slot}"]["thumbprint"]
-        if known is not None and known["thumbprint"] == thumbprint:
+        certificate, name = self.state[f"certificate-{slot}"], f"{slot}{decided[slot]['generation']}"
+        if known is not None and known.get("thumbprint") == certificate["thumbprint"]:
             return
-        issued = keys.find(thumbprint)
-        assert issued is not None, "its gate has asked for it"
-        name = f"{slot}{decided[slot]['generation']}"
+        dates = (rfc3339.parse(certificate[name]) for name in ("notBefore", "notAfter"))
+        issued = IssuedCertificate(certificate["certificatePem"], "", certificate["thumbprint"], *dates)
         wanted = inputs(issued, name, secretName=self.secret, clientId=decided["clientId"], ownerId=OWNER_ID)
         if known is None:
             written = CredentialSecretResource().create("urn", wanted, preview=False).state
         else:
             written = CredentialSecretResource().update("urn", "id", known, known, wanted, preview=False)
         self._write("secret", {**wanted, **written, "id": f"{VAULT}/secrets/{self.secret}"})
+        self.delivered = name
 
 
 def add(azure: AzureClient, path: str, certificate: Mapping[str, Any]) -> None:
@@ -304,7 +311,12 @@ def add(azure: AzureClient, path: str, certificate: Mapping[str, Any]) -> None:
     azure.change_directory_object(path, {"keyCredentials": [*listed, added]})
 
 
-START: Final = ("new", "settled", "killed", "lost")
+LOST: Final = {
+    "lost": ("registration-a", "gate-a", "certificate-a"),
+    "lost schedule": ("schedule",),
+    "lost gate": ("gate-b", "registration-b", "secret"),
+}
+"""What the state has no more, by the start of an example."""
 COMMANDS: Final[Mapping[str, Callable[[Stack], None]]] = {
     "up": Stack.up,
     "rotate": Stack.rotate,
@@ -335,12 +347,10 @@ class Worlds:
             stack.up()
         age_deliveries(self.world.store)
         self.clock(stack.now)
-        match start:
-            case "killed":
-                stack.up(until="registration-a")
-            case "lost":
-                for part in ("registration-a", "gate-a", "certificate-a"):
-                    del stack.state[part]
+        if start == "killed":
+            stack.up(until="registration-a")
+        for part in LOST.get(start, ()):
+            del stack.state[part]
         try:
             yield stack
         finally:
@@ -422,7 +432,7 @@ def one_key() -> rsa.RSAPrivateKey:
 @pytest.mark.nightly
 @settings(max_examples=100, phases=(Phase.generate,), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    start=st.sampled_from(START),
+    start=st.sampled_from(["new", "settled", "killed", *LOST]),
     pair=st.tuples(*[st.sampled_from([*COMMANDS])] * 2),
     lengths=st.lists(st.integers(1, 40), max_size=6),
 )
