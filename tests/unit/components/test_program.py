@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from unittest.mock import AsyncMock
 
 import pulumi
 import pytest
 
+from components.program import program as whole_program
 from identity.checkout import git
 from identity.settings import ConfigurationError
 from identity.settings.problems import for_stack
@@ -32,6 +35,17 @@ def test_the_language_host_shows_the_message_without_a_trace(program: Program) -
 
     assert isinstance(failure, pulumi.RunError)
     assert (failure.__cause__, failure.__suppress_context__) == (None, True)
+
+
+def test_the_language_host_adds_no_error_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+    monkeypatch.setattr("components.program.identity_stack", AsyncMock(side_effect=pulumi.RunError("refused")))
+    monkeypatch.setattr("pulumi.log.error", shown.append)
+
+    with pytest.raises(SystemExit) as ended:
+        asyncio.run(whole_program())
+
+    assert (ended.value.code, shown) == (32, ["refused"])
 
 
 def test_a_stack_that_failed_exports_nothing(program: Program) -> None:
