@@ -42,7 +42,6 @@ _SHARED: Final[Mapping[str, str]] = {
     "tests/engine/test_import.py": "small",
     "tests/engine/test_isolation.py": "small",
     "tests/engine/test_optional_identities.py": "small",
-    "tests/engine/test_on_call.py": "small",
     "tests/engine/test_policies.py": "small",
     "tests/engine/test_reader.py": "small",
     "tests/engine/test_revoke_now.py": "small",

@@ -53,6 +53,7 @@ ON_PAPER: Final[Mapping[str, str]] = {
     "objects": "`.venv/bin/idstack up --stack <stack> --refresh`; with `clusterSide: hypershift` HyperShift makes it",
     "recover": "`.venv/bin/idstack recover --stack <stack>`",
     "renewal": "`.venv/bin/idstack rotate --stack <stack> --identity <cluster>/<identity> --force`",
+    "rotate": ".venv/bin/idstack rotate --stack <stack> --identity <cluster>/<identity>",
     "attach": "`az vmss identity assign`, for each scale set of the nodes",
     "client": "<client id>",
     "secret": "--vault-name <vault> --name <secret>",

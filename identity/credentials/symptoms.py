@@ -41,9 +41,9 @@ SYMPTOMS: Final[tuple[Symptom, ...]] = (
     _sign_in(
         name="AADSTS700027",
         cause="the certificate is not registered on the application",
-        evidence="`az ad app credential list --cert --id <client id>`, beside the thumbprint in `.venv/bin/idstack "
-        "status`",
-        fix="if its key has leaked, `rotate` with `--revoke --now`; if it was removed by mistake, with `--register`",
+        evidence="`az ad app credential list --cert --id <client id>`, beside the begin of the thumbprint in "
+        "`.venv/bin/idstack status`",
+        fix="if its key has leaked, `{rotate} --revoke --now`; if it was removed by mistake, `{rotate} --register`",
         login="register the certificate on the application, or sign in with the one that is registered",
     ),
     _sign_in(
@@ -366,6 +366,13 @@ SYMPTOMS: Final[tuple[Symptom, ...]] = (
         cause="the container keeps exiting; its credential is mounted, or it would not have started",
         evidence="`kubectl logs --namespace <namespace> <pod> --previous`",
         fix="`.venv/bin/idstack explain` with the AADSTS code or refusal in its log",
+    ),
+    _pod(
+        name="ProofCallRefused",
+        cause="the pod signs in, and its identity lacks a role in Azure",
+        evidence="the log of the pod, which names action and scope; `.venv/bin/idstack doctor`, which compares roles",
+        fix="{repair}; Azure takes up to ten minutes to apply a role",
+        words=("AuthorizationFailed",),
     ),
     _pod(
         name="ImagePullBackOff",

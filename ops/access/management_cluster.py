@@ -123,7 +123,6 @@ def _configured(engine: Engine, advice: str = "") -> tuple[ManagementClusterSett
         settings = ManagementClusterSettings.model_validate(configuration["managementCluster"])
     except ValidationError:
         raise CommandError(
-            f"idstack:managementCluster is not valid; `.venv/bin/idstack preview --stack {engine.stack}` reports its "
-            "problems"
+            f"idstack:managementCluster is not valid; `.venv/bin/idstack preview --stack {engine.stack}` reports why"
         ) from None
     return settings, cluster_id(configuration["subscriptionId"], settings.resource_group, settings.name)

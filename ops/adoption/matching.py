@@ -280,6 +280,9 @@ class Finding:
     differs: str
     next_up: str
 
+    def to_json(self) -> dict[str, str]:
+        return {"identity": self.identity, "found": self.found, "differs": self.differs, "nextUp": self.next_up}
+
 
 def findings(control_plane: ControlPlaneFile, existing: FoundResources, matches: Sequence[Match]) -> list[Finding]:
     """All lines: vault, key-vault-user, the identities in the catalogue's order, and the resources left alone."""

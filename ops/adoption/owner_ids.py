@@ -71,8 +71,7 @@ def refuse_lost(engine: Engine, report: Callable[[str], None]) -> None:
     listed = "\n".join(f"  {line}" for line in lines)
     raise CommandError(
         f"the stack {engine.stack} has no owner id yet, and a stack of its name created these applications:\n{listed}\n"
-        f"If none of them belongs to this stack, `.venv/bin/idstack up --stack {engine.stack}` creates its own "
-        "applications"
+        f"If none of them belongs to this stack, `.venv/bin/idstack up --stack {engine.stack}` creates its own"
     )
 
 

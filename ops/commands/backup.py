@@ -5,19 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from identity.private_files import write_private
-from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
+from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, output_option
 from ops.stack import backup as backups
 from ops.stack.engine import Engine
 from ops.stack.errors import writing
 
 
 def backup(
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write; backup.<stack>.<date>.json by default.")
-    ] = None,
+    output: Annotated[Path | None, output_option("File to write; backup.<stack>.<date>.json by default.")] = None,
     stack: StackOption = DEFAULT_STACK,
     as_json: JsonOption = False,
 ) -> None:

@@ -17,7 +17,10 @@ from ops.commands.options import JsonOption, Screen
 def explain(
     words: Annotated[
         list[str] | None,
-        typer.Argument(help="A code, reason or condition, or a whole message in quotes. Default: list all."),
+        typer.Argument(
+            help="A code, reason or condition, or a whole message in quotes. Default: list all.",
+            autocompletion=lambda: [symptom.name for symptom in SYMPTOMS],
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -43,8 +43,7 @@ def hypershift(
     known = outputs.get("hostedClusters", {})
     if not known:
         raise CommandError(
-            f"the stack {stack} has no hosted cluster: there is nothing to export before `.venv/bin/idstack up --stack "
-            f"{stack}`"
+            f"the stack {stack} has no hosted cluster to export: first, `.venv/bin/idstack up --stack {stack}`"
         )
     require_cluster(stack, cluster, known)
     if owned := {name: home for name, home in owned_namespaces(outputs).items() if cluster in (None, name)}:

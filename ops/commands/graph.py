@@ -12,7 +12,7 @@ from typing import Annotated, Final
 
 import typer
 
-from ops.commands.options import DEFAULT_STACK, ClusterOption, Screen, StackOption, require_cluster
+from ops.commands.options import DEFAULT_STACK, ClusterOption, Screen, StackOption, output_option, require_cluster
 from ops.commands.status import brought_up
 from ops.doctor.examination import Examination, UnreadError, examine
 from ops.doctor.report import findings
@@ -53,7 +53,7 @@ def graph(
     ] = GraphFormat.HTML,
     cluster: ClusterOption = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write; standard output by default.")
+        Path | None, output_option("File to write; standard output by default. --format is the form.")
     ] = None,
 ) -> None:
     """Draw HostedClusters, identities, secrets, classes, pods, roles and scopes, with expiry and health.

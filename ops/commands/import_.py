@@ -23,7 +23,7 @@ from ops.adoption import entry, files, matching
 from ops.adoption.existing import FoundResources, look_up
 from ops.adoption.files import named_by_iam, named_by_scripts, read_manifest
 from ops.commands.local_start import prepare
-from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
+from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, output_option
 from ops.recovery.orphans import shown
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError, writing
@@ -123,7 +123,7 @@ def scripts(
     keep_roles: Annotated[
         bool, typer.Option("--keep-roles", help="Keep roles that are not those of `roles`, as `customRole`.")
     ] = False,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The import file.")] = None,
+    output: Annotated[Path | None, output_option("The import file.")] = None,
     stack: StackOption = DEFAULT_STACK,
     as_json: JsonOption = False,
 ) -> None:
@@ -159,7 +159,7 @@ def iam(
     hosted_cluster: Annotated[
         Path | None, typer.Option("--hosted-cluster", help="The HostedCluster, as `kubectl get -o yaml` prints it.")
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The import file.")] = None,
+    output: Annotated[Path | None, output_option("The import file.")] = None,
     stack: StackOption = DEFAULT_STACK,
     as_json: JsonOption = False,
 ) -> None:
@@ -238,7 +238,12 @@ def _write(
         path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     if screen.as_json:
         screen.document(
-            {"stack": stack, "file": str(path), "configured": configured, "findings": [vars(line) for line in lines]}
+            {
+                "stack": stack,
+                "file": str(path),
+                "configured": configured,
+                "findings": [line.to_json() for line in lines],
+            }
         )
         return
     console = screen.console

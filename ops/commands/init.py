@@ -113,8 +113,7 @@ def init(
 def _check_name(stack: str) -> None:
     if is_local(stack):
         raise CommandError(
-            f"{stack} is a stack of the local cloud, which needs no `init`: `.venv/bin/idstack up --stack {stack}` "
-            "creates it"
+            f"{stack} is a stack of the local cloud, without `init`: `.venv/bin/idstack up --stack {stack}` creates it"
             if stack == LOCAL_STACK
             else f"{stack} is the name of a local stack; give a stack on Azure another name"
         )
@@ -133,8 +132,7 @@ def _key(stack: str, option: str | None, recorded: str | None) -> str | None:
     if option is not None and recorded not in (None, option):
         raise CommandError(
             f"--secrets-provider is {option}, and Pulumi.{stack}.yaml names {recorded}; nothing was written. "
-            f"`.venv/bin/idstack pulumi --stack {stack} -- stack change-secrets-provider <key>` exchanges the key of a "
-            "stack"
+            f"`.venv/bin/idstack pulumi --stack {stack} -- stack change-secrets-provider <key>` exchanges the key"
         )
     key = option or recorded or _PASSPHRASE
     if key != _PASSPHRASE:

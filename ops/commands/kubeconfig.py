@@ -43,7 +43,9 @@ def kubeconfig(
     source: Annotated[
         Path | None, typer.Option("--from", help="Kubeconfig to convert, instead of one from AKS.")
     ] = None,
-    file: Annotated[Path | None, typer.Option(help="File to write; KUBECONFIG or ~/.kube/config by default.")] = None,
+    file: Annotated[
+        Path | None, typer.Option(help="File to write, - for standard output; KUBECONFIG or ~/.kube/config by default.")
+    ] = None,
     context: Annotated[str | None, typer.Option(help="Context to use; the current one by default.")] = None,
     flavour: Annotated[Flavour, typer.Option(help="Program that gets the tokens.")] = Flavour.IDSTACK,
     kind: KindOption = None,
@@ -61,7 +63,8 @@ def kubeconfig(
     stack: StackOption = DEFAULT_STACK,
 ) -> None:
     """Write a kubeconfig with a sign-in, for the stack's management cluster or converted from another kubeconfig."""
-    screen = Screen(as_json=False)
+    is_printed = file == Path("-")
+    screen = Screen(as_json=is_printed)
     access = (
         stack_access(Engine(stack), admin=admin, public_fqdn=public_fqdn)
         if source is None
@@ -86,8 +89,8 @@ def kubeconfig(
                 server_id=server_id or hints.server_id or AKS_SERVER_APP_ID,
             )
         user = exec_user(login, flavour, access.environment)
-    files = (file,) if file else usual_kubeconfigs()
-    written = add_context(files, access.kubeconfig.only(name, user=user))
+    chosen = access.kubeconfig.only(name, user=user)
+    written = [] if is_printed else add_context((file,) if file else usual_kubeconfigs(), chosen)
     if admin:
         warning = (
             "This kubeconfig has the administrators' credential: it works without Entra ID, for years, and the audit "
@@ -95,7 +98,10 @@ def kubeconfig(
         )
         rest = " Delete it after use, and rotate the cluster's certificates."
         screen.console.print(Text.assemble((warning, "bold red"), rest))
-    screen.console.print(f'context "{name}" written to {", ".join(map(str, written))}')
+    if is_printed:
+        print(chosen.to_yaml(), end="")
+    else:
+        screen.console.print(f'context "{name}" written to {", ".join(map(str, written))}')
 
 
 def _of_file(source: Path, context: str | None, authority_host: str | None, server_id: str | None) -> StackAccess:

@@ -124,6 +124,23 @@ IdentityOption: TypeAlias = Annotated[
         autocompletion=complete_identities,
     ),
 ]
+# What `-o` means to az and kubectl.
+_FORMATS: Final = frozenset(
+    {"html", "json", "jsonc", "mermaid", "none", "svg", "table", "tsv", "wide", "yaml", "yamlc"}
+)
+
+
+def output_option(help: str) -> Any:
+    """`--output`, a file; a bare word that az or kubectl would take for a format is refused."""
+
+    def named(file: Path | None) -> Path | None:
+        if str(file) in _FORMATS:
+            raise typer.BadParameter(f"a file is named here, and {file} is a format; ./{file} is the file of that name")
+        return file
+
+    return typer.Option("--output", "-o", metavar="FILE", help=help, callback=named)
+
+
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 TimeLimitOption: TypeAlias = Annotated[
     Deadline | None,

@@ -22,7 +22,7 @@ _WRITING: Final = frozenset({"set", "set-all", "rm", "rm-all"})
 
 
 def pulumi(context: typer.Context, stack: NamedStackOption = DEFAULT_STACK) -> None:
-    """Run the engine's CLI for a stack: `idstack pulumi --stack dev -- config set location eastus`.
+    """Run the engine's CLI for a stack: `.venv/bin/idstack pulumi --stack dev -- config set location eastus`.
 
     It gets the stack's backend, home, plugins and sign-in, and runs in the project's directory. `pulumi up` lacks the
     checks of `up`, `preview` and `down` before and after a run (docs/guides/stacks.md).

@@ -41,8 +41,7 @@ def renew(
         return
     if not identities:
         raise CommandError(
-            f"the stack {stack} has no certificate to renew: `.venv/bin/idstack up --stack {stack}` issues the first "
-            "ones"
+            f"the stack {stack} has no certificate to renew: `.venv/bin/idstack up --stack {stack}` issues the first"
         )
     outcome = RenewalRun(engine, screen.console, {}, context.args).renew(identities)
     show(engine, screen)

@@ -109,8 +109,7 @@ def _replace(engine: Engine, screen: Screen, identities: Sequence[Renewable], ar
         if withdrawn:
             lines.append(
                 f"The leaked certificates of {', '.join(withdrawn)} are withdrawn. Their pods cannot sign in until a "
-                "new one is delivered: correct the reason above, then run `.venv/bin/idstack up --stack "
-                f"{engine.stack}`"
+                f"new one is delivered: correct the reason above, then `.venv/bin/idstack up --stack {engine.stack}`"
             )
         if unchanged:
             lines.append(f"Nothing has changed for {', '.join(unchanged)}: run the command again")
@@ -207,8 +206,7 @@ def chosen(stack: str, candidates: Collection[Renewable], identities: Collection
         raise CommandError(
             f"the stack {stack} issues no certificate for {', '.join(listed)}; it issues those of "
             f"{', '.join(candidate.name for candidate in candidates)}. A credential that is issued elsewhere is "
-            "renewed there: put the new document where the configuration names it and run `.venv/bin/idstack up "
-            f"--stack {stack}`"
+            f"renewed there: put the new document where it is named, then `.venv/bin/idstack up --stack {stack}`"
         )
     return [
         candidate

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Annotated
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
@@ -22,7 +22,7 @@ from ops.commands.options import (
     StackOption,
     selected,
 )
-from ops.doctor.examination import Examination, NotSignedInError, UnreadError, examine
+from ops.doctor.examination import NotSignedInError, UnreadError, examine
 from ops.doctor.report import findings
 from ops.outputs.metrics import render as render_metrics
 from ops.outputs.metrics import write as write_metrics
@@ -39,7 +39,7 @@ from ops.stack import local_cloud, plugins
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError, WrongUsageError
 from ops.world.cluster_state import ClusterState, read_cluster_state
-from ops.world.compared_identities import ManagedIdentities, read_managed_identities
+from ops.world.compared_identities import read_managed_identities
 from ops.world.selection import EVERYTHING, Selection
 
 
@@ -56,22 +56,21 @@ def status(
     """Show each identity: secret, SecretProviderClass, expiry, renewal; locally also its sign-in and proof call.
 
     It also shows the optional managed identities, the HostedClusters' conditions, the mounted versions in each pod, and
-    the findings of `idstack doctor` but for the pods' volumes and sign-ins. Exits with 1 if an identity cannot sign in,
-    there are findings or the stack is not complete, and with 3 if only something about an identity could not be read,
-    or a renewal is overdue by two days. Without a sign-in to Azure it shows what the last run delivered, and exits
-    with 1.
+    the findings of `idstack doctor`, but for volumes, sign-ins and conditions. Exits with 1 if an identity cannot sign
+    in, there are findings or the stack is not complete, and with 3 if only something about an identity could not be
+    read, or a renewal is overdue by two days. Without a sign-in to Azure it shows what the last run delivered.
     """
     screen, now, selection = Screen(as_json), datetime.now(UTC), selected(cluster, identity)
     if metrics is not None and not selection.is_everything:
         raise WrongUsageError("--metrics writes the whole stack: leave out --cluster and --identity")
-    identities, examination = show(Engine(stack, output=screen.output), screen, metrics, selection)
+    identities, unread = show(Engine(stack, output=screen.output), screen, metrics, selection)
     if overdue := [f"{row.identity} of {row.cluster}" for row in identities if row.is_overdue(now)]:
         raise RenewalOverdueError(
             f"the renewal of these certificates is overdue: {', '.join(overdue)}. `.venv/bin/idstack renew --stack "
             f"{stack}` renews what the stack issues, or says why it cannot; a credential that was issued elsewhere has "
             f"to be replaced. {judged_by(now)}"
         )
-    if unread := examination.unread_of_identities:
+    if unread:
         raise UnreadError(unread)
 
 
@@ -88,8 +87,10 @@ class RenewalOverdueError(CommandError):
 
 def show(
     engine: Engine, screen: Screen, metrics: Path | None = None, selection: Selection = EVERYTHING
-) -> tuple[list[Row], Examination]:
-    """Print the selected rows of a stack, write them to a file of metrics if one is named, and return what was seen.
+) -> tuple[list[Row], tuple[str, ...]]:
+    """Print the selected rows of a stack, write them to a file of metrics if one is named; returns them.
+
+    The texts beside them say why something about an identity was not read.
 
     Raises CommandError for a stack that does not exist or was never brought up, an expired certificate, a missing
     managed identity, findings of the doctor in Azure, metrics that cannot be written and, locally, a failed sign-in.
@@ -110,20 +111,20 @@ def show(
     identities = selection.of_rows(rows(outputs, reports))
     managed = read_managed_identities(engine, outputs)
     managed = replace(managed, rows=tuple(selection.of_rows(managed.rows)))
-    state = read_cluster_state(engine, outputs, examination.versions)
-    if state is not None:
-        conditions = tuple(one for one in state.conditions if selection.has(one.cluster, None))
-        state = replace(state, conditions=conditions, mounts=tuple(selection.of_rows(state.mounts)))
+    cluster = read_cluster_state(engine, outputs, examination.versions)
+    state = cluster or ClusterState()
+    conditions = tuple(one for one in state.conditions if selection.has(one.cluster, None))
+    state = replace(state, conditions=conditions, mounts=tuple(selection.of_rows(state.mounts)))
     if metrics is not None and examination.is_complete:
-        mounts = state.mounts if state else ()
-        write_metrics(metrics, render_metrics(stack, identities, managed.rows, mounts, examination.is_broken, now))
+        is_broken = examination.is_broken
+        write_metrics(metrics, render_metrics(stack, identities, managed.rows, state.mounts, is_broken, now))
     if screen.as_json:
         document = {
             "stack": stack,
             "rows": [row.to_json(now) for row in identities],
             "managedIdentities": managed.to_json(),
         }
-        if state is not None:
+        if cluster is not None:
             document["managementCluster"] = state.to_json()
         if exchanges:
             document["serviceAccounts"] = [row.to_json() for row in exchanges]
@@ -133,19 +134,24 @@ def show(
         document["unread"] = list(examination.unread)
         screen.document(document)
     else:
-        table = credentials(identities, now, screen.console.width)
+        width = screen.console.width
+        table = credentials(identities, now, width)
         if environment is not None:
             with_caption(table, plugins.describe(plugins.installed()))
-        screen.console.print(table)
+        shown: list[Table | Text | str] = [table]
         if environment is not None and exchanges:
-            _show_table(tokens(exchanges, Path(environment.mounts_dir), screen.console.width), screen)
-        _show_managed(managed, screen)
-        if state is not None:
-            _show_cluster(state, screen)
-        _show_unread([why for why in examination.unread if state is None or why not in state.unread], screen)
-        for finding in findings(examination.results):
-            screen.console.print()
-            screen.console.print(finding)
+            shown.append(tokens(exchanges, Path(environment.mounts_dir), width))
+        if managed.rows:
+            shown.append(managed_identities_table(managed.rows, width))
+        if any(condition.is_shown for condition in state.conditions):
+            shown.append(conditions_table(state.conditions, width))
+        if state.mounts:
+            shown.append(mounts_table(state.mounts, width))
+        unread = dict.fromkeys((*managed.unread, *state.unread, *examination.unread))
+        for part in (*shown, *(f"not read: {why}" for why in unread), *findings(examination.results)):
+            if part is not table:
+                screen.console.print()
+            screen.console.print(part)
     doctor = f"`.venv/bin/idstack doctor --stack {stack}`"
     failing = [
         row.identity
@@ -167,7 +173,7 @@ def show(
     if identities and not screen.as_json:
         line = f"the whole chain as a page: .venv/bin/idstack graph --stack {stack} --output graph.html"
         screen.console.print(f"\n{line}")
-    return identities, examination
+    return identities, (*managed.unread, *examination.unread_of_identities)
 
 
 def brought_up(engine: Engine) -> StackOutputs[str]:
@@ -179,29 +185,3 @@ def brought_up(engine: Engine) -> StackOutputs[str]:
             f"{engine.backend()}. `.venv/bin/idstack up --stack {engine.stack}` brings it up"
         )
     return outputs
-
-
-def _show_managed(managed: ManagedIdentities, screen: Screen) -> None:
-    if managed.rows:
-        _show_table(managed_identities_table(managed.rows, screen.console.width), screen)
-    _show_unread(managed.unread, screen)
-
-
-def _show_cluster(state: ClusterState, screen: Screen) -> None:
-    """Print a table for each kind of report, and a line for each that could not be read."""
-    width = screen.console.width
-    if any(condition.is_shown for condition in state.conditions):
-        _show_table(conditions_table(state.conditions, width), screen)
-    if state.mounts:
-        _show_table(mounts_table(state.mounts, width), screen)
-    _show_unread(state.unread, screen)
-
-
-def _show_table(table: Table, screen: Screen) -> None:
-    screen.console.print()
-    screen.console.print(table)
-
-
-def _show_unread(unread: Sequence[str], screen: Screen) -> None:
-    for why in unread:
-        screen.console.print(f"\nnot read: {why}")

@@ -39,6 +39,11 @@ class Examination:
         """The same of checks of an identity; some backends never show their locks."""
         return replace(self, results=tuple(result for result in self.results if result.identity)).unread
 
+    def unread_of(self, cluster: str, identity: str) -> tuple[str, ...]:
+        """The same of one identity."""
+        own = (result for result in self.results if (result.cluster, result.identity) == (cluster, identity))
+        return replace(self, results=tuple(own)).unread
+
     @property
     def is_complete(self) -> bool:
         """Whether the last run of the stack has completed, by its backend."""

@@ -21,7 +21,7 @@ _INTRODUCTION: Final = """\
 This page is written by `make generate` from the table in `identity/credentials/symptoms.py`; change it there.
 
 Search it for the code, the reason or a part of the message. `.venv/bin/idstack explain AADSTS700027` prints one entry,
-and accepts a whole message in quotes. `idstack doctor` prints the same fixes with the names of your stack.
+and accepts a whole message in quotes. The doctor prints the same fixes with the names of your stack.
 """
 
 

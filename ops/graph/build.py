@@ -83,9 +83,8 @@ def build(sources: GraphSources) -> IdentityGraph:
     _add_shared(assembly, sources.outputs)
     for name, described in sources.outputs.get("hostedClusters", {}).items():
         _add_cluster(assembly, sources, state, name, described)
-    unread = dict.fromkeys((*sources.unread, *sources.managed.unread, *state.unread))
-    nodes, edges = tuple(assembly.nodes.values()), tuple(assembly.edges)
-    return IdentityGraph(sources.stack, sources.at, nodes, edges, tuple(unread))
+    unread = (*sources.unread, *sources.managed.unread, *state.unread)
+    return IdentityGraph(sources.stack, sources.at, tuple(assembly.nodes.values()), tuple(assembly.edges), unread)
 
 
 def _add_shared(assembly: _Assembly, outputs: StackOutputs[str]) -> None:

@@ -273,7 +273,7 @@ def no_cluster(stack: str) -> str:
     """The text in place of an empty drawing."""
     return (
         f"The stack {stack} has no hosted cluster. Add one to hostedClusters in Pulumi.{stack}.yaml, then run "
-        f".venv/bin/idstack up --stack {stack}."
+        f"idstack up --stack {stack}."
     )
 
 

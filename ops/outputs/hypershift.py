@@ -446,10 +446,7 @@ def install_script(stack: str, outputs: StackOutputs[str], clusters: Sequence[Ho
         str(installation),
         _AVAILABLE,
         *map(str, creations),
-        *(
-            f"# {cluster.name}: the stack applies its HostedCluster (`.venv/bin/idstack up --stack {stack}`)."
-            for cluster in applied
-        ),
+        *(f"# {one.name}: the HostedCluster is applied by `.venv/bin/idstack up --stack {stack}`." for one in applied),
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -154,7 +154,8 @@ def _credential(row: Row, now: datetime) -> Line:
         "SecretProviderClass": Text(row.secret_provider_class),
         "expiry": _date(row.not_after),
         "renew after": _date(row.renew_after),
-        "thumbprint": Text(row.thumbprint or _UNKNOWN),
+        # Enough to tell certificates apart; the whole one would take a third of a screen.
+        "thumbprint": Text((row.thumbprint or _UNKNOWN)[: len("thumbprint")]),
         "days left": Text(_UNKNOWN if days_left is None else str(days_left), style),
         **({"sign-in": _worst(row, "signIn"), "proof call": _worst(row, "proof")} if row.probes else {}),
     }

@@ -89,8 +89,7 @@ def read(file: Path, stack: str) -> Backup:
         first = error.errors(include_input=False, include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "the document"
         raise CommandError(
-            f"{file} is not a backup of this release: {place}: {first['msg']}. Use the file that `.venv/bin/idstack "
-            "backup` wrote"
+            f"{file} is not a backup of this release: {place}: {first['msg']}. Use the file that `idstack backup` wrote"
         ) from None
     if backup.stack != stack:
         raise CommandError(f"the backup is of the stack {backup.stack}, not of {stack}: give --stack {backup.stack}")

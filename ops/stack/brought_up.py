@@ -74,8 +74,7 @@ def _require_part_of_checkout(commit: str, root: Path, stack: str) -> None:
     problem = f"the stack {stack} was last brought up from commit {commit}"
     if not _COMMIT.fullmatch(commit):
         raise CommandError(
-            f"{problem}, which is not a commit id: find out who wrote the state, and run `.venv/bin/idstack up --stack "
-            f"{stack}`"
+            f"{problem}, which is not a commit id: see who wrote the state, then `.venv/bin/idstack up --stack {stack}`"
         )
     if not _succeeds(root, "cat-file", "-e", f"{commit}^{{commit}}"):
         raise CommandError(
@@ -91,8 +90,7 @@ def _require_part_of_checkout(commit: str, root: Path, stack: str) -> None:
         f"{problem}, which is not in the history of {head}: nothing was renewed, because only code of this branch "
         "runs. The commit is of a branch that is not merged, or that was squashed or rebased, or this checkout is "
         "behind it. Update this checkout (`git pull`), or run the command in a checkout of the branch that has the "
-        f"commit; or run `.venv/bin/idstack up --stack {stack}` here, which deploys this checkout and renews what is "
-        "due"
+        f"commit; or run `.venv/bin/idstack up --stack {stack}` here, which deploys this one and renews what is due"
     )
 
 

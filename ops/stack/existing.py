@@ -138,8 +138,7 @@ def hint(resources: Sequence[Existing], stack: str, objections: Mapping[Existing
     if deleted:
         paragraphs.append(
             f"These were deleted, and the vault keeps their names:\n{_listed(deleted, stack)}\n"
-            f"The commands recover them, which takes some seconds; then run `.venv/bin/idstack up --stack {stack}` "
-            "again"
+            f"The commands recover them in some seconds; then run `.venv/bin/idstack up --stack {stack}` again"
         )
     if unknown:
         paragraphs.append(
@@ -183,8 +182,7 @@ def _advice(resources: Sequence[Existing], stack: str) -> Iterator[str]:
         yield (
             f"If the infrastructure of {', '.join(sorted(clusters))} belongs to another owner, configure "
             "`infrastructure: existing` there, with the keys that name it (docs/reference/configuration.md); the next "
-            f"`.venv/bin/idstack up --stack {stack}` then deletes the parts that this one has created, if `protect` is "
-            "off. "
+            f"`.venv/bin/idstack up --stack {stack}` then deletes the parts that it has created, if `protect` is off. "
         )
 
 

@@ -118,9 +118,7 @@ class LockedError(CommandError):
         return "which this machine cannot see"
 
     def _recover(self, options: Sequence[str]) -> str:
-        quote = '"' if len(options) > 1 else ""
-        arguments = f" ARGS={quote}{' '.join(options)}{quote}" if options else ""
-        return f"`.venv/bin/idstack recover --stack {self._stack}{arguments}`"
+        return f"`{' '.join(['.venv/bin/idstack recover --stack', self._stack, *options])}`"
 
 
 def is_locked(errors: str) -> bool:

@@ -86,8 +86,8 @@ def choose(requested: str | None, base: Mapping[str, str] = os.environ) -> None:
         listed = f"{', '.join(sorted(recorded))} real" if recorded else "all emulated"
         raise CommandError(
             f"the provider plugins of the local stack are {listed}, which is fixed, because each kind "
-            "writes a different state: run `.venv/bin/idstack down`, then `.venv/bin/idstack up --providers "
-            f"{_argument(real)}`"
+            "writes a different state: run `.venv/bin/idstack down --stack local`, then `.venv/bin/idstack up --stack "
+            f"local --providers {_argument(real)}`"
         )
     _record(paths, _find(real, recorded, base))
 
@@ -153,9 +153,8 @@ def _find(real: Iterable[str], recorded: Mapping[str, Plugin], base: Mapping[str
     pulumi = shlex.quote(shutil.which("pulumi", path=variables(LOCAL_STACK)["PATH"]) or "pulumi")
     alternative = "`.venv/bin/idstack up --stack local` needs none of them"
     if available := frozenset(plugin.name for plugin in plugins.values() if plugin.executable):
-        argument = _argument(available)
-        alternative = f"`.venv/bin/idstack up --stack local --providers {argument}` uses the available ones, and "
-        "emulated ones for the rest"
+        own = f"--providers {_argument(available)}"
+        alternative = f"`.venv/bin/idstack up --stack local {own}` uses the available ones, emulated ones for the rest"
     raise CommandError(
         "\n".join(
             [

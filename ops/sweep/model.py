@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
@@ -59,7 +59,8 @@ class LeftOver:
 
     def to_json(self) -> dict[str, Any]:
         """The leftover in the JSON document."""
-        return {**asdict(self), "ours": self.not_ours is None}
+        found = {"kind": self.kind, "id": self.id, "name": self.name, "reason": self.reason}
+        return {**found, "notOurs": self.not_ours, "tooSoon": self.too_soon, "ours": self.not_ours is None}
 
 
 def find_registrations(

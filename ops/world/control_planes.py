@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import httpx
 
@@ -16,7 +16,7 @@ from identity.azure.errors import AccessError
 from identity.credentials import rfc3339
 from ops.world import cluster_state
 from ops.world.expected import Cluster, StackState
-from ops.world.probes import TIMEOUT, ProbeDocument, container_reasons, path_in_pod, report_of
+from ops.world.probes import TIMEOUT, ProbeDocument, container_reasons, document_of, path_in_pod, report_of
 from ops.world.seen import Part, Unread, attempt
 from ops.world.stack_world import (
     SeenClass,
@@ -164,14 +164,14 @@ def _proxied(server: ApiServer, pod: Mapping[str, Any]) -> SeenReport | Unread:
         document = None
     if not isinstance(document, dict) or "signIn" not in document:
         return Unread(f"{path} at {server.server} answers {answer.status_code}")
-    return _report(cast("ProbeDocument", document), None)
+    return _report(document_of(document), None)
 
 
 def _report(document: ProbeDocument, mounts: Path | None) -> SeenReport:
     expires, file, proof = document["notAfter"], document["credentialFile"], document["proof"]
     return SeenReport(
         file=file if file is None or mounts is None else path_in_pod(Path(file), mounts),
-        client_id=document.get("clientId"),
+        client_id=document.get("clientID"),
         thumbprint=document.get("thumbprint"),
         expires=rfc3339.parse(expires) if expires else None,
         is_signed_in=document["signIn"]["ok"],

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NotRequired, TypeAlias, TypedDict
+from typing import Any, Final, NotRequired, TypeAlias, TypedDict, cast
 
 import httpx
 
@@ -116,6 +116,11 @@ def _obstacle(error: AccessError, kubeconfig: Path) -> str:
     return f"the Kubernetes API of {kubeconfig} refuses the list of them ({error})"
 
 
+def document_of(answer: Mapping[str, Any]) -> ProbeDocument:
+    """A probe's answer, with its client id under the name that it has in every document of ours."""
+    return cast("ProbeDocument", {"clientID" if key == "clientId" else key: value for key, value in answer.items()})
+
+
 def report_of(http: httpx.Client, pod: Pod) -> ProbeResult:
     """The report of the probe in a pod, from the pod's address."""
     name, status = pod["metadata"]["name"], pod.get("status", {})
@@ -124,8 +129,7 @@ def report_of(http: httpx.Client, pod: Pod) -> ProbeResult:
     port = pod["spec"]["containers"][0]["ports"][0]["containerPort"]
     address = httpx.URL(scheme="http", host=status["podIP"], port=port, path="/readyz")
     try:
-        report = http.get(address).json()
-        return ProbeResult(name, {"clientID" if key == "clientId" else key: value for key, value in report.items()})
+        return ProbeResult(name, document_of(http.get(address).json()))
     except httpx.TransportError:
         return ProbeResult(name, None, f"the pod's probe does not answer: {_why(status)}")
     except ValueError:

@@ -18,6 +18,15 @@ _BARE = re.compile(
     r"(config|stack|state|login|logout|org|cancel|plugin (?!install`)|(up|preview|destroy|import|refresh) )",
     re.MULTILINE,
 )
+# Another spelling than `.venv/bin/idstack`, which works without PATH; whoever wrote or runs something is only named.
+_OTHER = re.compile(
+    r"(?<!Written by )(?<!that )(?<!runs )(?<!For )`idstack [a-z]|"
+    r"\bmake (up|preview|renew|recover|down)(`| (STACK|ARGS|PROVIDERS)=)"
+)
+# On a page a command is typed that has options, or a line of its own.
+_OTHER_ON_PAGES = re.compile(
+    r"^ *\$ idstack |`idstack [a-z][^`]* --?[a-z]|\bmake (up|preview|renew|recover|down) (STACK|ARGS)=", re.MULTILINE
+)
 # What somebody may have done before, what a command does, and the line that an error shows: nobody types them there.
 _MENTIONED = (
     *("`pulumi login`", "`pulumi stack select`"),
@@ -46,6 +55,18 @@ def test_no_message_tells_to_type_a_command_of_the_bare_engine(room: str) -> Non
     found = {f"{file.name}: {text}" for file in files(room) for text in texts(file) if _BARE.search(text)}
 
     assert not found, "`.venv/bin/idstack pulumi --stack <name> -- ...` has the stack's backend and home"
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_message_spells_a_command_as_it_can_be_pasted(room: str) -> None:
+    found = {f"{file.name}: {text}" for file in files(room) for text in texts(file) if _OTHER.search(text)}
+
+    assert not found, "`.venv/bin/idstack <command> --stack <name>`"
+
+
+@pytest.mark.parametrize("page", [page for page in _PAGES if page.name != "CHANGELOG.md"], ids=lambda page: page.name)
+def test_every_page_spells_a_command_as_it_can_be_pasted(page: Path) -> None:
+    assert _OTHER_ON_PAGES.findall(page.read_text(encoding="utf-8")) == []
 
 
 @pytest.mark.parametrize("page", [page for page in _PAGES if page.name != "CHANGELOG.md"], ids=lambda page: page.name)

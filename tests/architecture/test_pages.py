@@ -32,13 +32,13 @@ _RUN: Final = {
     "make up CLUSTER=apiserver": "tests/apiserver/conftest.py",
     "make up PROVIDERS=real": "tests/real/test_emulation.py",
     "make up PROVIDERS=azuread,kubernetes": "tests/real/test_emulation.py",
-    ".venv/bin/idstack up --stack local-hc2": "tests/engine/test_workload_identities.py",
-    ".venv/bin/idstack down --stack local-hc2": "tests/engine/test_workload_identities.py",
-    ".venv/bin/idstack up --stack local-hypershift": "tests/engine/test_local_hypershift.py",
-    ".venv/bin/idstack down --stack local-hypershift": "tests/engine/test_local_hypershift.py",
-    ".venv/bin/idstack up --stack local-both": "tests/engine/test_local_hypershift.py",
-    ".venv/bin/idstack down --stack local-both": "tests/engine/test_local_hypershift.py",
-    ".venv/bin/idstack recover --stack <name>": "tests/storm/test_standstill.py",
+    "idstack up --stack local-hc2": "tests/engine/test_workload_identities.py",
+    "idstack down --stack local-hc2": "tests/engine/test_workload_identities.py",
+    "idstack up --stack local-hypershift": "tests/engine/test_local_hypershift.py",
+    "idstack down --stack local-hypershift": "tests/engine/test_local_hypershift.py",
+    "idstack up --stack local-both": "tests/engine/test_local_hypershift.py",
+    "idstack down --stack local-both": "tests/engine/test_local_hypershift.py",
+    "idstack recover --stack <stack>": "tests/storm/test_standstill.py",
     "idstack export hypershift --stack local-hypershift --cluster hs1 --script hs1.sh": (
         "tests/engine/test_local_hypershift.py"
     ),
@@ -125,7 +125,7 @@ def test_every_line_is_run_by_a_test_or_marked_as_one_for_azure() -> None:
 
 def _commands(line: str) -> Iterator[list[str]]:
     """The commands of a line of a shell, each as its words; a placeholder in angle brackets is one word."""
-    line = re.sub(r"<[^<>]+>", _PLACEHOLDER, line.replace("--stack <stack>", "--stack local"))
+    line = re.sub(r"<[^<>]+>", _PLACEHOLDER, re.sub(r"--stack (<stack>|local-hc2)", "--stack local", line))
     lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
     lexer.whitespace_split = True
     words: list[str] = []

@@ -120,7 +120,7 @@ def test_ten_faults_are_each_blamed_on_their_stage_and_repaired(small: LocalStac
     assert lock["fix"] == found["pending-operations"]["fix"] == "`.venv/bin/idstack recover --stack local`"
     assert found["role"]["fix"] == "`.venv/bin/idstack up --stack local --refresh`"
     assert found["registration"]["fix"].endswith(
-        "`.venv/bin/idstack rotate --identity hc1/cloudProvider --register --stack local`"
+        "`.venv/bin/idstack rotate --stack local --identity hc1/cloudProvider --register`"
     )
     small.idstack("rotate", "--identity", "hc1/cloudProvider", "--register", check=False)  # the others are still broken
     small.up("--refresh")

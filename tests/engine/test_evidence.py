@@ -131,7 +131,9 @@ def test_a_leaked_key_goes_although_the_state_lost_what_delivered_it(rotating: R
 
     said = stack.idstack("rotate", "--revoke", "--now", "--identity", "cloudProvider", check=False)
 
-    assert "the state has no secret of hc1/cloudProvider: run `make recover" in " ".join(said.stderr.split())
+    assert "the state has no secret of hc1/cloudProvider: run `.venv/bin/idstack recover" in " ".join(
+        said.stderr.split()
+    )
     assert_refused(leaked)
     stack.idstack("recover")
     bare_sign_in(json.loads(current(rotating).value or ""))

@@ -60,4 +60,4 @@ def test_one_stack_proves_both_ways_to_sign_in(local: LocalStack) -> None:
     assert proofs == {200}
     assert (shown["findings"], shown["unread"]) == ([], [])
     # No HyperShift runs here, so there is no HostedCluster to look at.
-    assert {check["check"] for check in examined if check["status"] != "ok"} == {"conditions"}
+    assert {check["check"] for check in examined["results"] if check["status"] != "ok"} == {"conditions"}

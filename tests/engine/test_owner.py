@@ -73,5 +73,5 @@ def test_a_person_says_that_an_owner_id_was_this_stacks(stack: LocalStack) -> No
         swept = json.loads(stack.idstack("sweep", "--json").stdout)["leftovers"]
 
     assert {leftover["kind"] for leftover in swept if leftover["ours"]} >= {"application", "managed identity", "secret"}
-    assert not any(owner in (leftover["not_ours"] or "") for leftover in swept)
+    assert not any(owner in (leftover["notOurs"] or "") for leftover in swept)
     assert stack.preview() == {}

@@ -84,7 +84,7 @@ def test_the_report_says_what_the_scripts_do_not_make(adopted: Adoption) -> None
     lines = {finding["identity"]: finding for finding in adopted.report["findings"]}
 
     assert lines["kms"]["differs"] == "the scripts create none"
-    assert lines["velero"]["next_up"] == "leaves it alone"
+    assert lines["velero"]["nextUp"] == "leaves it alone"
     for row in SCRIPTED:
         assert "PKCS#12; document without renew_after, cannot_renew_after" in lines[row.field]["differs"]
         assert "another" not in lines[row.field]["differs"], "every role is the stack's already"
@@ -101,4 +101,4 @@ def test_a_second_run_finds_everything_in_the_state(adopted: Adoption) -> None:
 def lines_of(report: Mapping[str, Any]) -> set[str]:
     """What the next `up` does with each identity of the files."""
     fields = {row.field for row in SCRIPTED}
-    return {finding["next_up"] for finding in report["findings"] if finding["identity"] in fields}
+    return {finding["nextUp"] for finding in report["findings"] if finding["identity"] in fields}

@@ -155,7 +155,7 @@ _WRONG: Final = (
 def _federation(both: BothWays) -> set[tuple[str, str]]:
     """Identity and check of what the doctor finds broken in the exchange of tokens."""
     options = ("--stack", both.stack.name, "--cluster", "hc2", "--stage", "federation", "--json")
-    results = json.loads(both.stack.idstack("doctor", *options, check=False).stdout)
+    results = json.loads(both.stack.idstack("doctor", *options, check=False).stdout)["results"]
     assert {result["status"] for result in results} <= {"ok", "broken", "skipped"}
     return {(result["identity"], result["check"]) for result in results if result["status"] == "broken"}
 
@@ -257,7 +257,7 @@ def test_the_report_says_what_up_does(adopted: Adopted) -> None:
     lines = {finding["identity"]: finding for finding in adopted.report["findings"]}
 
     assert set(lines) == {row.field for row, _ in ROWS}
-    assert all(line["next_up"].startswith("adopts it") for line in lines.values())
+    assert all(line["nextUp"].startswith("adopts it") for line in lines.values())
     assert adopted.report["configured"]["hostedClusters[0].authentication"] == "workload-identities"
     assert adopted.report["configured"]["hostedClusters[0].issuerURL"] == ISSUER
 

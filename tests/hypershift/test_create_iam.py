@@ -144,9 +144,7 @@ def test_the_run_after_the_adoption_has_nothing_to_do(story: Story) -> None:
 
 
 def test_the_report_names_each_identity_that_the_cli_made(story: Story) -> None:
-    adopted = {
-        finding["identity"] for finding in story.report["findings"] if finding["next_up"].startswith("adopts it")
-    }
+    adopted = {finding["identity"] for finding in story.report["findings"] if finding["nextUp"].startswith("adopts it")}
 
     assert adopted == {name.removesuffix("ClientID") for name in story.identities}
     assert story.report["configured"]["hostedClusters[0].issuerURL"] == _ISSUER

@@ -29,7 +29,7 @@ _KEYS: Final = (
 )
 # An error names its cause or its fix: a killed process, a server without an answer, a lock, what exists already.
 _CAUSES: Final = (
-    r"was killed by signal 9|exited prematurely|make recover|make up|idstack import|Connection refused|does not answer|"
+    r"was killed by signal 9|exited prematurely|idstack (recover|up|import)|Connection refused|does not answer|"
     r"it is too soon|not rotated:|is withdrawn|has not reached the vault|does the kubelet run|"
     r"rotate --force|set-attributes|which a hosted cluster of the stack|which no stack of this backend has|"
     r"nothing (more )?was deleted|everybody in the tenant can copy|pods may still sign in with|is locked by|"
@@ -181,9 +181,7 @@ class Things:
         """The other stack's sweep lists each of them, and nothing as its own; without a vault it sees no secret."""
         mine = [leftover["id"] for leftover in swept if leftover["ours"]]
         require(not mine, "it is thought to be another stack's", mine)
-        foreign = {
-            leftover["id"].lower() for leftover in swept if f"owner id {self._owner_id}," in leftover["not_ours"]
-        }
+        foreign = {leftover["id"].lower() for leftover in swept if f"owner id {self._owner_id}," in leftover["notOurs"]}
         wanted = self._named | (self._secrets if with_secrets else set())
         require(wanted <= foreign, "it is not listed as somebody else's", wanted - foreign)
 

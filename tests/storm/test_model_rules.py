@@ -356,7 +356,7 @@ def test_another_stack_that_stays_is_found(tmp_path: Path, left: str) -> None:
 
 
 def _listed(*ids: str, not_ours: str | None = _FOREIGN) -> list[dict[str, Any]]:
-    return [{"id": id_, "not_ours": not_ours, "ours": not_ours is None} for id_ in ids]
+    return [{"id": id_, "notOurs": not_ours, "ours": not_ours is None} for id_ in ids]
 
 
 @pytest.mark.parametrize(

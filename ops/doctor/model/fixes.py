@@ -31,6 +31,7 @@ def of_symptom(world: StackWorld, identity: Identity, symptom: Symptom) -> str:
         objects=of_cluster_side(world, "it", world.repair),
         recover=world.command("recover"),
         renewal=renewal(world, identity),
+        rotate=world.command("rotate", "--identity", f"{identity.cluster}/{identity.identity}").strip("`"),
         attach=f"`{state.attach_command}`" if state.attach_command else ON_PAPER["attach"],
         client=identity.client_id,
         secret=f"--vault-name {state.vault_name} --name {identity.secret}",

@@ -48,14 +48,14 @@ OUTPUTS: Any = {
 
 
 def report(file: str = "/mnt/certs/ingress-hc1-json", **changes: Any) -> Any:
-    """What a probe answers that is ready (`identity.credentials.probe`, GET /readyz)."""
+    """The report of a probe that is ready (`identity.credentials.probe`, GET /readyz), as `probes` reads it."""
     return {
         "ready": True,
         "credentialFile": file,
         "notBefore": "2026-11-21T16:50:04Z",
         "notAfter": "2027-02-19T16:50:04Z",
         "thumbprint": "9F3A6C1B0D2E4F5A6B7C8D9E0F1A2B3C4D5E6F70",
-        "clientId": "6f2c1e7a-0000-4000-8000-00000000bbbb",
+        "clientID": "6f2c1e7a-0000-4000-8000-00000000bbbb",
         "signIn": {"ok": True, "at": "2026-11-21T17:00:00Z", "error": None},
         "proof": {
             "ok": True,
@@ -133,7 +133,8 @@ def probe(found: dict[str, Any]) -> Starlette:
     """A probe that answers with this report, as the real one does."""
 
     async def readyz(request: Request) -> Response:
-        return JSONResponse(found, status_code=200 if found["ready"] else 503)
+        answer = {"clientId" if key == "clientID" else key: value for key, value in found.items()}
+        return JSONResponse(answer, status_code=200 if found["ready"] else 503)
 
     return Starlette(routes=[Route("/readyz", readyz)])
 

@@ -119,6 +119,8 @@ def test_an_unknown_command_is_answered_with_the_nearest_one(idstack: Idstack) -
         ("idstack graph --stack local --cluster h", ["hc1"]),
         ("idstack graph --stack none --cluster h", []),
         ("idstack rotate --identity ing", ["ingress"]),
+        ("idstack status --identity ing", ["ingress"]),
+        ("idstack explain SecretDis", ["SecretDisabled"]),
         ("idstack rotate --identity hc1/ing", ["hc1/ingress"]),
     ],
 )

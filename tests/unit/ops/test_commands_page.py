@@ -12,6 +12,6 @@ def test_the_page_is_the_help_of_each_command() -> None:
 def test_every_command_of_a_group_has_its_section() -> None:
     text = page()
 
-    assert "\n## `.venv/bin/idstack up`\n" in text
-    assert "\n## `.venv/bin/idstack fleet status`\n" in text
+    assert "\n## `idstack up`\n" in text
+    assert "\n## `idstack fleet status`\n" in text
     assert "Usage: idstack import scripts [OPTIONS]" in text

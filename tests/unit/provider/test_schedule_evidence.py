@@ -271,7 +271,9 @@ def test_so_may_what_the_vault_shows_and_nothing_else(vault: ArmWorld, certifica
         ("a1", certificate.not_before, "CD" * 20),
     ):
         shown(vault, name, begin, thumbprint)
-        with pytest.raises(PluginError, match=r"is not registered again: somebody took it out .*`make recover`"):
+        with pytest.raises(
+            PluginError, match=r"is not registered again: somebody took it out .*`.venv/bin/idstack recover`"
+        ):
             ask("idstack:index:requireRegistrable", _question(certificate))
 
 

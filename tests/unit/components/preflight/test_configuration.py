@@ -97,7 +97,7 @@ def test_an_unreadable_record_of_the_local_cloud_is_an_error_with_a_fix(
 
     assert str(failure).startswith("IDSTACK_LOCAL_ENVIRONMENT does not name a record of the local cloud (")
     assert str(failure).endswith(
-        "). `make up` starts the local cloud and sets the variable. For a stack on Azure, unset it."
+        "). `.venv/bin/idstack up` starts the local cloud and sets the variable. For a stack on Azure, unset it."
     )
 
 

@@ -57,8 +57,12 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return noted
 
 
+CANNOT_SIGN_IN = (
+    "idstack: these identities cannot sign in: ingress. `.venv/bin/idstack doctor --stack {}` finds the cause of each\n"
+)
 NO_LOCAL_STACK = (
-    "idstack: there is no local stack: `make up` creates one. Name another one with --stack: dev, prod, stage\n"
+    "idstack: there is no local stack: `.venv/bin/idstack up --stack local` creates one. Name another one with "
+    "--stack: dev, prod, stage\n"
 )
 
 
@@ -119,7 +123,7 @@ def test_an_expired_certificate_is_shown_and_is_an_error_whatever_is_due(engine:
     engine.has(outputs(notAfter="2020-01-31T09:30:00Z", renewAfter="2020-01-05T16:50:04Z"))
     printed = idstack("status", "--stack", "dev")
     assert "2020-01-31" in printed.output
-    assert (printed.code, printed.error) == (1, "idstack: these identities cannot sign in: ingress\n")
+    assert (printed.code, printed.error) == (1, CANNOT_SIGN_IN.format("dev"))
     assert json.loads(idstack("status", "--stack", "dev", "--json").output)["rows"][0]["daysLeft"] < 0
 
 
@@ -140,7 +144,7 @@ def test_a_local_sign_in_that_fails_is_shown_and_is_an_error(
     recorded.add_pod("probe-ingress", **running(serve_plain(probe(refused("AADSTS700016: not found")))))
     printed = idstack("status")
     assert "AADSTS700016: not found" in printed.output
-    assert (printed.code, printed.error) == (1, "idstack: these identities cannot sign in: ingress\n")
+    assert (printed.code, printed.error) == (1, CANNOT_SIGN_IN.format("local"))
 
 
 def test_up_passes_options_to_the_engine_and_ends_with_the_status(engine: FakeEngine, idstack: Idstack) -> None:
@@ -194,26 +198,22 @@ def test_the_policies_run_on_a_local_stack_that_asks_for_them(
     assert set(asked.split()) - set(plain.split()) == {"--policy-pack", "policies"}
 
 
-@pytest.mark.parametrize(
-    ("options", "of_make", "option"),
-    [((), "", ""), (("--stack", "local-hypershift"), " STACK=local-hypershift", " --stack local-hypershift")],
-)
+@pytest.mark.parametrize(("options", "stack"), [((), "local"), (("--stack", "local-hypershift"), "local-hypershift")])
 def test_the_next_steps_are_those_of_the_stack(
     engine: FakeEngine,
     idstack: Idstack,
     recorded: FakeCluster,
     ran: list[str],
     options: tuple[str, ...],
-    of_make: str,
-    option: str,
+    stack: str,
 ) -> None:
     steps = idstack("up", *options).output.partition("Try next:\n")[2].splitlines()
 
     assert [step.strip().partition("   ")[0] for step in steps] == [
-        f"make preview{of_make}",
-        f".venv/bin/idstack status{option}",
+        f".venv/bin/idstack preview --stack {stack}",
+        f".venv/bin/idstack status --stack {stack}",
         ".venv/bin/idstack local env",
-        f"make down{of_make}",
+        f".venv/bin/idstack down --stack {stack}",
     ]
 
 
@@ -338,4 +338,7 @@ def test_probe_and_local_hand_over_options_and_exit_code(engine: FakeEngine, ids
     assert "--proof" in probing.error, "the probe itself misses it"
     assert "issue-msi" in idstack("local", "--help").output
     assert idstack("local", "no-such-command").code == 2
-    assert "there is no local cloud: `make up` creates one" in idstack("local", "exec", "--", "true").error
+    assert (
+        "there is no local cloud: `.venv/bin/idstack up --stack local` creates one"
+        in idstack("local", "exec", "--", "true").error
+    )

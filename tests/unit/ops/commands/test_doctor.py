@@ -13,8 +13,6 @@ from tests.unit.access_world import FakeApiServer
 from tests.unit.identity.settings.world import ABSENT, configuration
 from tests.unit.ops.conftest import FakeEngine, Idstack
 
-KEYS = ["cluster", "identity", "stage", "check", "status", "evidence", "fix"]
-
 
 @pytest.fixture
 def api(cluster_api: FakeApiServer, engine: FakeEngine) -> FakeApiServer:
@@ -55,7 +53,7 @@ def test_a_reader_is_not_taken_for_the_deployer(engine: FakeEngine, idstack: Ids
 
     assert printed.code == 3
     assert "not checked  access (permissions)" in printed.output
-    assert "run `.venv/bin/idstack doctor --stage access --stack dev` as the deployer" in printed.output
+    assert "run `.venv/bin/idstack doctor --stack dev --stage access` as the deployer" in printed.output
 
 
 def test_without_any_right_permissions_are_missing(engine: FakeEngine, idstack: Idstack, api: FakeApiServer) -> None:
@@ -66,13 +64,15 @@ def test_without_any_right_permissions_are_missing(engine: FakeEngine, idstack: 
     assert (printed.code, "lacks permissions: get namespaces, list namespaces" in printed.output) == (1, True)
 
 
-def test_scripts_get_a_list_of_every_result(engine: FakeEngine, idstack: Idstack, api: FakeApiServer) -> None:
+def test_scripts_get_every_result_and_their_numbers(engine: FakeEngine, idstack: Idstack, api: FakeApiServer) -> None:
     api.absent = {AZURE_CLUSTER_IDENTITIES.version}
 
     printed = idstack("doctor", "--stage", "access", "--stage", "engine", "--stack", "dev", "--json")
 
-    engine_state, _, access = json.loads(printed.output)
-    assert list(access) == KEYS
+    document = json.loads(printed.output)
+    counts = {"findings": 1, "checks": 3, "identities": 0, "skipped": 0, "notChecked": 0}
+    assert (document["stack"], document["summary"]) == ("dev", counts)
+    engine_state, _, access = document["results"]
     assert (printed.code, engine_state["status"], access["status"]) == (1, "ok", "broken")
     assert (access["cluster"], access["identity"], access["stage"], access["check"]) == (
         *(None, None),

@@ -16,7 +16,7 @@ def test_a_code_is_explained_with_evidence_and_fix(idstack: Idstack) -> None:
         "AADSTS7000222: the certificate or client secret has expired",
         "    evidence  `.venv/bin/idstack status`, column with the end of the certificate",
         "    fix       deliver another certificate: "
-        "`.venv/bin/idstack rotate --identity <cluster>/<identity> --force --stack <stack>`",
+        "`.venv/bin/idstack rotate --stack <stack> --identity <cluster>/<identity> --force`",
     ]
 
 

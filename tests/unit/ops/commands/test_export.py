@@ -262,7 +262,7 @@ def test_one_cluster_or_all_of_them(export: Export, folder: Path) -> None:
         (
             {},
             (),
-            "the stack dev has no hosted cluster: there is nothing to export before `.venv/bin/idstack up --stack dev`",
+            "the stack dev has no hosted cluster to export: first, `.venv/bin/idstack up --stack dev`",
         ),
         (None, ("--cluster", "hc9"), "the stack dev has no hosted cluster hc9; it has hc1"),
         (None, ("--directory", "/dev/null"), "the files cannot be written: "),
@@ -308,7 +308,7 @@ def test_a_stack_that_owns_the_control_planes_namespace_exports_nothing(
         "idstack: the stack dev was brought up with `clusterSide: stack`, so it owns clusters-hc1, where HyperShift "
         "creates the control plane: the two would overwrite each other's objects. Nothing was written. Leave the "
         "namespace to HyperShift first: `.venv/bin/idstack pulumi --stack dev -- config set clusterSide hypershift`, "
-        "`make up STACK=dev`, then export again\n"
+        "`.venv/bin/idstack up --stack dev`, then export again\n"
     )
 
 

@@ -172,6 +172,4 @@ def test_a_cluster_that_the_stack_applies_is_not_created_again(
 
     assert (done.returncode, done.stderr) == (0, "")
     assert not any("create cluster" in call for call in _calls(tmp_path))
-    assert (
-        "# hc1: the stack applies its HostedCluster (`.venv/bin/idstack up --stack dev`)" in Path("hc1.sh").read_text()
-    )
+    assert "# hc1: the HostedCluster is applied by `.venv/bin/idstack up --stack dev`" in Path("hc1.sh").read_text()

@@ -66,6 +66,19 @@ def test_an_old_kubeconfig_is_converted_into_a_file_of_its_own(idstack: Idstack,
     assert "old" not in new.read_text()
 
 
+def test_a_dash_prints_what_a_file_would_have(
+    idstack: Idstack, old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = ("kubeconfig", "--from", str(old), "--login", "azure-cli", "--file")
+    idstack(*options, "new.yaml")
+
+    printed = idstack(*options, "-")
+
+    assert yaml.safe_load(printed.output) == yaml.safe_load((tmp_path / "new.yaml").read_text())
+    assert (printed.code, printed.error, Path("-").exists()) == (0, "", False)
+
+
 def test_converting_in_place_keeps_the_other_contexts(idstack: Idstack, old: Path) -> None:
     done = idstack("kubeconfig", "--from", str(old), "--file", str(old), "--flavour", "kubelogin")
 

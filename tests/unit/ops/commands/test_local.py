@@ -137,4 +137,6 @@ def test_without_a_local_cloud_the_way_to_one_is_told(
     printed = idstack("local", command)
 
     assert (printed.code, ran) == (1, [])
-    assert printed.error.startswith("idstack: there is no local cloud: `make up` creates one")
+    assert printed.error.startswith(
+        "idstack: there is no local cloud: `.venv/bin/idstack up --stack local` creates one"
+    )

@@ -167,7 +167,7 @@ def test_a_stack_without_certificates_has_nothing_to_renew(engine: FakeEngine, i
 
     assert (printed.code, engine.calls[-1]) == (1, "stack export --stack dev --non-interactive")
     assert printed.error == (
-        "idstack: the stack dev has no certificate to renew: `.venv/bin/idstack up --stack dev` issues the first ones\n"
+        "idstack: the stack dev has no certificate to renew: `.venv/bin/idstack up --stack dev` issues the first\n"
     )
 
 

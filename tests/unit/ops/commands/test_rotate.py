@@ -92,8 +92,8 @@ def test_an_identity_without_a_certificate_of_ours_is_refused(
     assert (printed.code, _targets(stack)) == (1, [])
     assert printed.error == (
         f"idstack: the stack dev issues no certificate for {name}{meant}; it issues those of hc1/ingress, hc1/disk. A "
-        "credential that is issued elsewhere is renewed there: put the new document where the configuration "
-        "names it and run `.venv/bin/idstack up --stack dev`\n"
+        "credential that is issued elsewhere is renewed there: put the new document where it is named, "
+        "then `.venv/bin/idstack up --stack dev`\n"
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ops.doctor.diagnosis import CheckResult, CheckStatus
-from ops.doctor.examination import Examination
+from ops.doctor.examination import Examination, NotSignedInError
 from ops.doctor.model.check import Stage
 from tests.unit.ops.conftest import FakeEngine, Idstack
 from tests.unit.ops.graph_world import GraphWorld
@@ -47,8 +47,10 @@ def test_what_the_doctor_finds_is_told_with_its_fix_and_is_an_error(
     findings.append(broken())
 
     printed, document = idstack("status", "--stack", "dev"), idstack("status", "--stack", "dev", "--json")
+    graph = idstack("graph", "--stack", "dev", "--format", "json")
 
-    assert (printed.code, document.code) == (1, 1)
+    assert (printed.code, document.code, graph.code) == (1, 1, 1)
+    assert "fix    `az keyvault secret set-attributes`" in graph.error
     assert "broken  vault (secret): hc1 ingress\n    found  the current version is disabled" in printed.output
     assert "fix    `az keyvault secret set-attributes`" in printed.output
     assert "idstack doctor --stack dev" in printed.error
@@ -105,43 +107,57 @@ def test_the_metrics_of_a_stack_that_is_not_complete_are_not_written(
     assert not file.exists()
 
 
-def test_the_graph_has_the_cause_and_the_fix_on_its_node(idstack: Idstack, findings: list[CheckResult]) -> None:
-    findings.append(broken())
-
-    printed = idstack("graph", "--stack", "dev", "--format", "json")
-
-    [secret] = [
-        node
-        for node in json.loads(printed.output)["nodes"]
-        if (node["kind"], node["identity"]) == ("secret", "ingress")
-    ]
-    assert (printed.code, secret["health"]) == (1, "error")
-    assert secret["reason"] == FINDING["evidence"]
-    assert secret["facts"]["fix"] == FINDING["fix"]
-    assert "fix    `az keyvault secret set-attributes`" in printed.error
-
-
-@pytest.mark.parametrize(
-    ("changes", "kind", "identity"),
-    [
-        ({"check": "role"}, "role", "ingress"),
-        ({"check": "role"}, "identity", "ingress"),
-        ({"check": "registration"}, "identity", "ingress"),
-        ({"cluster": None, "identity": None, "check": "vault"}, "vault", None),
-        ({"cluster": None, "identity": None, "check": "reader-role"}, "keyVaultUser", None),
-    ],
-    ids=["role", "role-of-identity", "registration", "vault", "reader"],
-)
-def test_each_finding_is_on_the_node_that_it_is_about(
-    idstack: Idstack, findings: list[CheckResult], changes: Any, kind: str, identity: str | None
+@pytest.mark.parametrize(("check", "kind"), [("vault", "vault"), ("reader-role", "keyVaultUser")])
+def test_a_finding_about_the_stack_is_on_the_node_that_it_is_about(
+    idstack: Idstack, findings: list[CheckResult], check: str, kind: str
 ) -> None:
-    findings.append(broken(**changes))
+    findings.append(broken(cluster=None, identity=None, check=check))
 
     nodes = json.loads(idstack("graph", "--stack", "dev", "--format", "json").output)["nodes"]
 
-    found = [node for node in nodes if (node["kind"], node["identity"]) == (kind, identity)]
-    assert found
-    assert {node["health"] for node in found} == {"error"}
+    assert {node["kind"] for node in nodes if node["health"] == "error"} == {kind}
+
+
+def test_one_cluster_and_one_identity_are_shown_alone(idstack: Idstack, engine: FakeEngine) -> None:
+    document = json.loads(idstack("status", "--stack", "dev", "--identity", "hc1/ingress", "--json").output)
+
+    assert [(row["cluster"], row["identity"]) for row in document["rows"]] == [("hc1", "ingress")]
+    assert {
+        mount for named in document.get("managementCluster", {}).get("mounts", {}).values() for mount in named
+    } == set()
+    refused = idstack("status", "--stack", "dev", "--cluster", "hc2", "--identity", "hc1/ingress")
+    assert (refused.code, "is not of the cluster hc2" in refused.error) == (2, True)
+    of_all = idstack("status", "--stack", "dev", "--cluster", "hc1", "--metrics", "x.prom")
+    assert (of_all.code, "leave out --cluster and --identity" in of_all.error) == (2, True)
+
+
+def test_without_a_sign_in_status_shows_what_was_delivered(
+    idstack: Idstack, monkeypatch: pytest.MonkeyPatch, engine: FakeEngine
+) -> None:
+    def refuse(*_: object) -> Examination:
+        raise NotSignedInError("signing in to Azure: AADSTS700082; `az login`")
+
+    monkeypatch.setattr("ops.commands.status.examine", refuse)
+
+    printed, document = idstack("status", "--stack", "dev"), idstack("status", "--stack", "dev", "--json")
+
+    assert (printed.code, printed.error) == (1, "idstack: signing in to Azure: AADSTS700082; `az login`\n")
+    assert "ingress-hc1-json" in printed.output
+    assert "as the last run delivered them: nothing was read in Azure" in printed.output
+    assert (document.code, document.output) == (1, "")
+
+
+@pytest.mark.parametrize("command", ["graph", "backup"])
+def test_a_format_is_not_taken_for_the_name_of_a_file(
+    idstack: Idstack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    printed = idstack(command, "--stack", "dev", "-o", "json")
+
+    assert printed.code == 2
+    assert "./json is the file of that name" in " ".join(printed.error.replace("│", "").split())
+    assert list(tmp_path.glob("json")) == []
 
 
 def test_a_graph_of_a_stack_that_is_not_complete_is_written_and_is_an_error(

@@ -37,7 +37,7 @@ def test_scripts_get_them_beside_the_rows(api: FakeApiServer, idstack: Idstack) 
     assert document["managementCluster"]["unread"] == []
 
 
-def test_a_cluster_out_of_reach_is_a_line_and_no_error(
+def test_a_cluster_out_of_reach_is_a_line(
     api: FakeApiServer, idstack: Idstack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:

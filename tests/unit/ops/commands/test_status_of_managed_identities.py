@@ -151,18 +151,18 @@ def test_what_azure_does_not_have_is_shown_and_is_an_error(
     )
 
 
-def test_a_right_that_is_missing_is_a_line_and_no_error(arm: FakeArm, idstack: Idstack) -> None:
+def test_a_right_that_is_missing_is_a_line_and_not_sound(arm: FakeArm, idstack: Idstack) -> None:
     arm.refuses = VELERO
 
     printed = idstack("status", "--stack", "dev")
 
-    assert printed.code == 0
+    assert printed.code == 3
     assert "not read: velero of hc1: reading it: 403" in printed.output
     assert f"hc1 acrPull {CLIENT} AcrPull exists" in lines(printed.output)
     assert any("not known velero not known, etcd-backup-job not known" in line for line in lines(printed.output))
 
 
-def test_azure_out_of_reach_is_a_line_and_no_error(
+def test_azure_out_of_reach_is_a_line_and_not_sound(
     arm: FakeArm, idstack: Idstack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
@@ -172,7 +172,7 @@ def test_azure_out_of_reach_is_a_line_and_no_error(
 
     printed = idstack("status", "--stack", "dev")
 
-    assert printed.code == 0
+    assert printed.code == 3
     assert "not read: the managed identities: signing in: AADSTS700016" in printed.output
     assert f"hc1 acrPull {CLIENT} AcrPull not known" in lines(printed.output)
 

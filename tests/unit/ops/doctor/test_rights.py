@@ -122,3 +122,16 @@ def test_an_examination_has_the_versions_of_the_secrets_that_were_read(monkeypat
     secrets = {name: known(healthy.secrets[name]) for name in others}
     assert versions == {name: secret.version for name, secret in secrets.items() if secret is not None}
     assert versions.keys() == set(others)
+
+
+def test_a_cluster_that_cannot_be_read_leaves_its_identities_unread_and_azures_checks_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    healthy = worlds.healthy()
+    planes = dict.fromkeys(healthy.control_planes, REFUSED)
+    monkeypatch.setattr(examination, "look", lambda *_: replace(healthy, control_planes=planes))
+
+    found = examination.examine(Engine("dev"))
+
+    assert found.unread_of_identities == found.unread != ()
+    assert {found.is_broken("hc1", identity.identity) for identity in known(healthy.state).identities} == {False}

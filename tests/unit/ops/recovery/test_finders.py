@@ -123,7 +123,7 @@ def made(world: ArmWorld) -> ArmWorld:
         (CLUSTER, cluster_body()),
     ):
         assert world.call("PUT", path, body).status_code in {200, 201}
-    network_world.command(world)
+    network_world.make(world)
     return world
 
 

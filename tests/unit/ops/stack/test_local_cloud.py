@@ -17,8 +17,8 @@ from ops.stack.errors import CommandError
         (
             ("start",),
             "apiserver",
-            "; for a stack with another Kubernetes API: `make down`, then `make up CLUSTER=apiserver`, which builds "
-            "its binaries",
+            "; for a stack with another Kubernetes API: `.venv/bin/idstack down --stack local`, then `make up "
+            "CLUSTER=apiserver`, which builds its binaries",
         ),
         (("start",), "", ""),
         (("stop", "--remove"), "apiserver", ""),

@@ -117,8 +117,8 @@ def test_without_a_checksum_nothing_is_downloaded_and_nothing_starts(engine: Fak
         "started.\n"
         "For everybody: `make pin`, compare the new lines with the releases on GitHub, commit them.\n"
         "For yourself, if you trust the download:\n"
-        f"  idstack pulumi --stack dev -- plugin install resource azure-native {native}\n"
-        f"  idstack pulumi --stack dev -- plugin install resource kubernetes {kubernetes}"
+        f"  .venv/bin/idstack pulumi --stack dev -- plugin install resource azure-native {native}\n"
+        f"  .venv/bin/idstack pulumi --stack dev -- plugin install resource kubernetes {kubernetes}"
     )
     assert engine.calls == []
 

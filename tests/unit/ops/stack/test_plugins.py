@@ -262,7 +262,7 @@ def test_what_is_not_to_be_had_is_named_with_what_to_do(
         f"  azuread {entra}: pulumi-resource-azuread is not on PATH; {cache}/resource-azuread-v{entra} is not there; "
         f"the azuread plugin {entra} is not available: {missing['azuread']}\n"
     )
-    assert refusal(caller, "real").endswith("`make up` needs none of them")
+    assert refusal(caller, "real").endswith("`.venv/bin/idstack up --stack local` needs none of them")
     cached(tmp_path, "kubernetes")
     begin = "the requested real provider plugins are not available; nothing was started:\n"
     where = "Install them, or copy their folders from ~/.pulumi/plugins of a machine that reaches Pulumi's downloads:\n"
@@ -271,12 +271,14 @@ def test_what_is_not_to_be_had_is_named_with_what_to_do(
 
     assert refusal(caller, "real") == (
         f"{begin}{of_azure}{of_entra}{where}{installs['azure-native']}{installs['azuread']}"
-        "`make up PROVIDERS=kubernetes` uses the available ones, and emulated ones for the rest"
+        "`.venv/bin/idstack up --stack local --providers kubernetes` uses the available ones, emulated ones for the "
+        "rest"
     )
     cached(tmp_path, "azuread")
     assert refusal(caller, "real") == (
         f"{begin}{of_azure}{where}{installs['azure-native']}"
-        "`make up PROVIDERS=azuread,kubernetes` uses the available ones, and emulated ones for the rest"
+        "`.venv/bin/idstack up --stack local --providers azuread,kubernetes` uses the available ones, emulated ones "
+        "for the rest"
     )
     assert not (tmp_path / "state").exists(), "nothing was begun"
 
@@ -297,7 +299,8 @@ def test_the_choice_stays_until_the_local_cloud_goes(caller: dict[str, str], tmp
     assert str(real) in scripts(caller)[f"resource-azuread-v{VERSION['azuread']}"]
     assert refusal(caller, "emulated") == (
         "the provider plugins of the local stack are azuread real, which is fixed, because each kind writes a "
-        "different state: run `make down`, then `make up PROVIDERS=emulated`"
+        "different state: run `.venv/bin/idstack down --stack local`, then `.venv/bin/idstack up --stack local "
+        "--providers emulated`"
     )
 
 
@@ -308,7 +311,8 @@ def test_an_emulated_stack_does_not_become_a_real_one(caller: dict[str, str], tm
 
     assert refusal(caller, "real") == (
         "the provider plugins of the local stack are all emulated, which is fixed, because each kind writes a "
-        "different state: run `make down`, then `make up PROVIDERS=real`"
+        "different state: run `.venv/bin/idstack down --stack local`, then `.venv/bin/idstack up --stack local "
+        "--providers real`"
     )
 
 

@@ -133,7 +133,10 @@ def test_an_api_that_does_not_answer_is_unreachable(tmp_path: Path) -> None:
 
 def test_an_api_that_refuses_is_unreachable(serve_plain: Serve, tmp_path: Path) -> None:
     kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", serve_plain(Starlette()))
-    with pytest.raises(ProbesUnreachableError, match=r"refuses the list of them \(404 Not Found\)\. `make up` starts"):
+    with pytest.raises(
+        ProbesUnreachableError,
+        match=r"refuses the list of them \(404 Not Found\)\. `.venv/bin/idstack local start` starts",
+    ):
         read(kubeconfig)
 
 
