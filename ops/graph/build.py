@@ -24,6 +24,8 @@ from ops.graph.model import (
     facts,
     joined,
     node_id,
+    scope_name,
+    with_remedy,
     worst,
 )
 from ops.outputs.rows import Row, TokenRow, rendered
@@ -55,6 +57,7 @@ _MOUNTED: Final = {
     "not mounted": Health.ERROR,
     "not known": Health.UNKNOWN,
 }
+_WRONG: Final = {"old": "the mounted version is old", "not mounted": "nothing is mounted"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,13 +81,14 @@ class GraphSources:
 
 def build(sources: GraphSources) -> IdentityGraph:
     """The graph; hosted clusters and identities are in the order of `status`."""
-    assembly = _Assembly(grants(sources.resources), sources.examination)
+    assembly = _Assembly(sources.stack, grants(sources.resources), sources.examination)
     state = sources.state or ClusterState()
     _add_shared(assembly, sources.outputs)
     for name, described in sources.outputs.get("hostedClusters", {}).items():
         _add_cluster(assembly, sources, state, name, described)
-    unread = (*sources.unread, *sources.managed.unread, *state.unread)
-    return IdentityGraph(sources.stack, sources.at, tuple(assembly.nodes.values()), tuple(assembly.edges), unread)
+    unread = dict.fromkeys((*sources.unread, *sources.managed.unread, *state.unread))
+    nodes, edges = tuple(assembly.nodes.values()), tuple(assembly.edges)
+    return IdentityGraph(sources.stack, sources.at, nodes, edges, tuple(unread))
 
 
 def _add_shared(assembly: _Assembly, outputs: StackOutputs[str]) -> None:
@@ -146,7 +150,8 @@ def _add_cluster(
     }
     nodes = [assembly.nodes[identity] for identity in identities]
     namespace = described.get("namespace")
-    assembly.nodes[cluster] = GraphNode(
+    fix = joined(dict(node.facts).get("fix", "") for node in nodes)
+    found = GraphNode(
         id=cluster,
         kind=NodeKind.HOSTED_CLUSTER,
         name=name,
@@ -154,8 +159,14 @@ def _add_cluster(
         cluster=name,
         health=worst([*(node.health for node in nodes), *conditions.values()]),
         reason=joined([*conditions, *(f"{node.name}: {node.reason}" for node in nodes if node.reason)]),
-        facts=facts(namespace=namespace, infra_ID=described.get("hostedClusterSpec", {}).get("infraID")),
+        facts=facts(
+            fix=fix,
+            conditions=joined(conditions),
+            namespace=namespace,
+            infra_ID=described.get("hostedClusterSpec", {}).get("infraID"),
+        ),
     )
+    assembly.nodes[cluster] = with_remedy(found, sources.stack)
 
 
 def _add_data_plane_identity(assembly: _Assembly, owner: ResourceOwner, client_id: str) -> str:
@@ -220,22 +231,26 @@ def _add_control_plane_identity(assembly: _Assembly, row: Row, mounted: Sequence
 
     is_read = assembly.examination.is_made(row.cluster, row.identity, "secret")
     secret = _with_findings(_secret(row, owner, now, is_read=is_read), findings("secret", "secret-reader"))
-    pods = [_pod(owner, *consumer) for consumer in _consumers(row, catalogued, mounted)]
+    pods = [
+        _with_findings(_pod(owner, name, container, probe, own), [one for one in findings("mount") if _is_of(one, own)])
+        for name, container, probe, own in _consumers(row, catalogued, mounted)
+    ]
     role_health, role_reason = _proof(row.probes)
-    if lost := [finding.evidence for finding in findings("role")]:
-        role_health, role_reason = Health.ERROR, joined([*lost, role_reason])
+    unread = assembly.examination.unread_of(row.cluster, row.identity)
     identity = GraphNode.part(
         NodeKind.IDENTITY,
         owner,
         row.identity,
         detail=catalogued.description,
-        health=worst([secret.health, *(pod.health for pod in pods), role_health]),
-        reason=joined([secret.reason, *(pod.reason for pod in pods), role_reason]),
+        health=worst([secret.health, *(pod.health for pod in pods), role_health, Health.UNKNOWN if unread else None]),
+        reason=joined([secret.reason, *(pod.reason for pod in pods), role_reason, *unread]),
         facts=facts(kind="control-plane identity", client_ID=row.client_id),
     )
-    identity = _with_findings(identity, findings("registration", "role", "class", "mount"))
+    identity = _with_findings(identity, findings())
     provider = GraphNode.part(NodeKind.SECRET_PROVIDER_CLASS, owner, row.secret_provider_class)
-    provider = _with_findings(provider, findings("class", "mount"))
+    provider = _with_findings(
+        provider, [*findings("class"), *(one for one in findings("mount") if not _is_of(one, mounted))]
+    )
     for node in (identity, secret, provider, *pods):
         assembly.add(node)
     assembly.connect(identity.id, Relation.STORED_IN, secret.id)
@@ -247,8 +262,12 @@ def _add_control_plane_identity(assembly: _Assembly, row: Row, mounted: Sequence
     for grant in assembly.grants.get(ownership.KEY_VAULT_USER, ()):
         if grant.scope.endswith(f"/secrets/{row.secret}"):
             assembly.connect(assembly.reader_role(grant), Relation.AT, secret.id)
-    assembly.roles(owner, [pod.id for pod in pods], health=role_health, reason=role_reason)
+    assembly.roles(owner, [pod.id for pod in pods], role_health, role_reason, findings("role"))
     return identity.id
+
+
+def _is_of(finding: CheckResult, mounted: Sequence[MountedVersion]) -> bool:
+    return any(version.pod in finding.evidence for version in mounted)
 
 
 def _secret(row: Row, owner: ResourceOwner, now: datetime, *, is_read: bool) -> GraphNode:
@@ -304,11 +323,7 @@ def _pod(
 ) -> GraphNode:
     known = {version.pod: f"{version.version} ({version.state})" for version in versions}
     signs_in, problem = _sign_in(probe)
-    wrong = [
-        f"{version.pod}: the secret is {version.state}"
-        for version in versions
-        if version.state in ("old", "not mounted")
-    ]
+    wrong = [f"{version.pod}: {_WRONG[version.state]}" for version in versions if version.state in _WRONG]
     states = sorted({version.state for version in versions}, key=list(_MOUNTED).index)
     words = [f"{len(versions)} {'pod' if len(versions) == 1 else 'pods'}, {', '.join(states)}"] if versions else []
     if signs_in is not None:
@@ -359,15 +374,6 @@ _NAMES: Final = {
     **{role.guid: role.name for role in vars(roles).values() if isinstance(role, roles.Role)},
     roles.MANAGED_HSM_CRYPTO_USER: "Managed HSM Crypto User",
 }
-# By the last segment of the type in an ARM id, which Azure writes in more than one case.
-_SCOPE_KINDS: Final = {
-    "subscriptions": "subscription",
-    "resourcegroups": "resource group",
-    "vaults": "key vault",
-    "storageaccounts": "storage account",
-    "registries": "container registry",
-    "userassignedidentities": "managed identity",
-}
 
 
 @dataclass(frozen=True)
@@ -398,19 +404,11 @@ def grants(resources: Collection[StateResource]) -> dict[ResourceOwner, list[Rol
     return by_holder
 
 
-def scope_name(scope: str) -> tuple[str, str]:
-    """Name and kind of a scope, such as `("hc1-managed", "resource group")`."""
-    if not scope.startswith("/"):
-        return scope, "managed HSM"
-    kind, _, name = scope.rpartition("/")
-    segment = kind.rpartition("/")[2].lower()
-    return name, _SCOPE_KINDS.get(segment, segment)
-
-
 @dataclass
 class _Assembly:
     """Nodes by id, and edges, each once and in order of insertion; `grants` are by holder."""
 
+    stack: str
     grants: Mapping[ResourceOwner, Sequence[RoleAtScope]]
     examination: Examination
     nodes: dict[str, GraphNode] = field(default_factory=dict)
@@ -418,7 +416,7 @@ class _Assembly:
 
     def add(self, node: GraphNode) -> str:
         """Add a node that is not there yet; returns its id."""
-        return self.nodes.setdefault(node.id, node).id
+        return self.nodes.setdefault(node.id, with_remedy(node, self.stack)).id
 
     def connect(self, source: str, relation: Relation, target: str) -> None:
         self.edges[GraphEdge(source, relation, target)] = None
@@ -453,12 +451,18 @@ class _Assembly:
         return account.id
 
     def roles(
-        self, owner: ResourceOwner, actors: Sequence[str], *, health: Health | None = None, reason: str = ""
+        self,
+        owner: ResourceOwner,
+        actors: Sequence[str],
+        health: Health | None = None,
+        reason: str = "",
+        findings: Sequence[CheckResult] = (),
     ) -> None:
         """Add the roles of an identity with their scopes; `actors` are the ids of the pods that use them."""
         for grant in self.grants.get(owner, ()):
             known = facts(role_definition=grant.guid)
-            role = self.add(GraphNode.part(NodeKind.ROLE, owner, grant.role, health=health, reason=reason, facts=known))
+            node = GraphNode.part(NodeKind.ROLE, owner, grant.role, health=health, reason=reason, facts=known)
+            role = self.add(_with_findings(node, findings))
             self.connect(_identity_id(owner), Relation.HOLDS, role)
             for actor in actors:
                 self.connect(actor, Relation.ACTS_WITH, role)
@@ -484,6 +488,6 @@ def _with_findings(node: GraphNode, findings: Sequence[CheckResult]) -> GraphNod
     return replace(
         node,
         health=Health.ERROR,
-        reason=joined([*(finding.evidence for finding in findings), node.reason]),
+        reason=joined([*(one.evidence for one in findings if one.evidence not in node.reason), node.reason]),
         facts=(*facts(fix=joined(finding.fix for finding in findings)), *node.facts),
     )

@@ -65,7 +65,7 @@ def _summary(graph: IdentityGraph) -> Iterator[str]:
         if number := count(health, identities):
             yield f"<li>{icon(health)} <b>{number}</b> {HEALTHS[health]}</li>"
     if number := sum(node.health is None for node in identities):
-        yield f'<li><span class="square unreported"></span> <b>{number}</b> not reported</li>'
+        yield f'<li><span class="square unreported"></span> <b>{number}</b> of the guest cluster</li>'
 
 
 def _dates(graph: IdentityGraph) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, TypeAlias, TypedDict, Unpack
@@ -142,6 +142,18 @@ class GraphNode:
         }
 
 
+def with_remedy(node: GraphNode, stack: str) -> GraphNode:
+    """A broken node, or a secret whose renewal is due, with a command as its `fix`, if it has none."""
+    command = f".venv/bin/idstack doctor --stack {stack}"
+    if node.cluster is not None:
+        command += f" --identity {node.cluster}/{node.identity}" if node.identity else f" --cluster {node.cluster}"
+    if node.kind is NodeKind.SECRET and node.health is Health.WARNING:
+        command = f".venv/bin/idstack renew --stack {stack}"
+    elif node.health is not Health.ERROR:
+        return node
+    return node if "fix" in dict(node.facts) else replace(node, facts=(("fix", f"`{command}`"), *node.facts))
+
+
 @dataclass(frozen=True)
 class GraphEdge:
     """A relation between two nodes, by their ids."""
@@ -199,7 +211,7 @@ class IdentityGraph:
             yield from self._reached_from(reached)
 
     def to_json(self) -> dict[str, Any]:
-        """The graph for scripts (`docs/reference/outputs.md` describes its shape)."""
+        """The graph for scripts (docs/reference/json.md)."""
         return {
             "stack": self.stack,
             "generatedAt": rfc3339.render(self.at),
@@ -269,11 +281,31 @@ HEALTHS: Final = {
 }
 
 
+# By the last segment of the type in an ARM id, which Azure writes in more than one case.
+_SCOPE_KINDS: Final = {
+    "subscriptions": "subscription",
+    "resourcegroups": "resource group",
+    "vaults": "key vault",
+    "storageaccounts": "storage account",
+    "registries": "container registry",
+    "userassignedidentities": "managed identity",
+}
+
+
+def scope_name(scope: str) -> tuple[str, str]:
+    """Name and kind of a scope, such as `("hc1-managed", "resource group")`."""
+    if not scope.startswith("/"):
+        return scope, "managed HSM"
+    kind, _, name = scope.rpartition("/")
+    segment = kind.rpartition("/")[2].lower()
+    return name, _SCOPE_KINDS.get(segment, segment)
+
+
 def no_cluster(stack: str) -> str:
     """The text in place of an empty drawing."""
     return (
         f"The stack {stack} has no hosted cluster. Add one to hostedClusters in Pulumi.{stack}.yaml, then run "
-        f"idstack up --stack {stack}."
+        f".venv/bin/idstack up --stack {stack}."
     )
 
 

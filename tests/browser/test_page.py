@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ops.doctor.diagnosis import CheckResult, CheckStatus
+from ops.doctor.examination import Examination
+from ops.doctor.model.check import Stage
 from ops.graph import html
+from ops.graph.build import build
+from ops.world.cluster_state import HostedClusterCondition
 from tests.browser.browser import Browser, Scheme
 from tests.browser.conftest import Files
 from tests.unit.ops.graph.test_forms import ATTACKS, named
-from tests.unit.ops.graph_world import GraphWorld, broken_secret
+from tests.unit.ops.graph_world import ENABLED, GraphWorld, broken_secret, one_cluster
 from tools.steps import ROOT
 
 pytestmark = pytest.mark.browser
@@ -173,6 +180,58 @@ def test_a_fix_is_in_the_details_and_is_copied(browser: Browser, tmp_path: Path)
     assert shown == "if it was deleted, az keyvault secret recover --name xCopy, then try again"
     assert browser.evaluate("window.copied") == "az keyvault secret recover --name x"
     assert browser.evaluate("document.querySelector('#details .copy').textContent") == "Copied"
+
+
+@pytest.mark.parametrize("width", [390, 800, 1440])
+def test_a_card_that_is_clicked_stays_in_sight(browser: Browser, tmp_path: Path, width: int) -> None:
+    browser.open(_page(tmp_path, conditions=()), width=width, height=900)
+
+    browser.click(".node.role.error .name")
+    card, panel = browser.evaluate(
+        "['.node.selected', '#details'].map((e) => document.querySelector(e).getBoundingClientRect().toJSON())"
+    )
+
+    assert card["left"] >= 0
+    assert card["top"] >= 0
+    assert card["right"] <= panel["left"] or card["bottom"] <= panel["top"]
+
+
+def test_a_broken_cluster_shows_its_fix_and_which_identities_are_broken(browser: Browser, tmp_path: Path) -> None:
+    browser.open(_page(tmp_path))
+
+    browser.click(".node.hostedCluster")
+
+    assert browser.evaluate("document.querySelector('#details dd code').textContent") == "idstack try"
+    assert browser.evaluate("[...document.querySelectorAll('#details li .error')].length") == 1
+    assert ": broken" in browser.evaluate("document.querySelector('#details li .error').textContent")
+
+
+def test_on_a_phone_the_problems_are_a_list_with_cause_and_fix(browser: Browser, tmp_path: Path) -> None:
+    browser.open(_page(tmp_path), width=390)
+
+    browser.click("#problems")
+
+    assert browser.evaluate(
+        "[...document.querySelectorAll('#listed > li')].map((e) => e.innerText.replaceAll('\\n\\n', '|'))"
+    ) == [
+        "hc1|broken: Degraded is True: it is|fix: .venv/bin/idstack doctor --stack prod --cluster hc1Copy",
+        f"hc1 {ENABLED[0].field}|broken: it is gone|fix: idstack tryCopy",
+    ]
+    assert not browser.evaluate("document.querySelector('#clusters').checkVisibility()")
+    assert browser.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def _page(folder: Path, conditions: tuple[str, ...] = ("Degraded",)) -> Path:
+    """A hosted cluster with these conditions, whose first identity has lost its role."""
+    world = one_cluster()
+    world.conditions += [HostedClusterCondition("hc1", type_, "True", "", "it is") for type_ in conditions]
+    sources = world.sources()
+    place: Any = {"cluster": "hc1", "identity": ENABLED[0].field, "stage": Stage.PROOF_CALL, "check": "role"}
+    lost = CheckResult(**place, status=CheckStatus.BROKEN, evidence="it is gone", fix="`idstack try`")
+    drawn = build(replace(sources, examination=Examination((*sources.examination.results, lost))))
+    file = folder / "page.html"
+    file.write_text(html.document(drawn), encoding="utf-8")
+    return file
 
 
 @pytest.mark.parametrize(("scheme", "canvas"), [("light", [246, 247, 249]), ("dark", [16, 21, 28])])

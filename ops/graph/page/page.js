@@ -112,6 +112,41 @@
     }
     byId("found").textContent = isFiltered ? `${counted(found.size, "identity", "identities")} in ${counted(shown, "cluster", "clusters")}` : "";
     byId("nothing").hidden = shown > 0;
+    listProblems(cards.filter((card) => !card.hidden), found);
+  }
+
+  // On a phone the problems are a list, which the style shows in place of the drawings.
+  function listProblems(shown, found) {
+    document.body.classList.toggle("only-problems", problems.checked);
+    const entries = shown.flatMap((card) => [
+      ...own(nodes.get(card.dataset.id)),
+      ...after.get(card.dataset.id).filter((id) => found.has(id)).map((id) => nodes.get(id)),
+    ]);
+    byId("listed").replaceChildren(...(problems.checked ? entries.map(listed) : []));
+  }
+
+  // A hosted cluster is listed for its conditions; its identities are listed themselves.
+  function own(node) {
+    const command = `\`.venv/bin/idstack doctor --stack ${graph.stack} --cluster ${node.name}\``;
+    return node.facts.conditions ? [{ ...node, reason: node.facts.conditions, facts: { fix: command } }] : [];
+  }
+
+  function listed(node) {
+    const item = element("li", "", node.health);
+    item.append(element("h3", node.kind === "identity" ? `${node.cluster} ${node.name}` : node.name), state(node));
+    // Of an identity whose renewal is due, its secret has it.
+    const remedy = [node, ...[...(chains.get(node.id) ?? [])].map((id) => nodes.get(id))].find((each) => each.facts.fix)?.facts.fix;
+    if (remedy) {
+      const shown = element("p", "fix: ");
+      shown.append(...fix(remedy));
+      item.append(shown);
+    }
+    return item;
+  }
+
+  function state(node) {
+    const text = node.reason ? `${graph.healths[node.health]}: ${node.reason}` : graph.healths[node.health];
+    return element("p", text, `state ${node.health}`);
   }
 
   function counted(number, one, many) {
@@ -180,6 +215,8 @@
     found.classList.add("selected");
     trace(card, found.dataset.id);
     showDetails(card, nodes.get(found.dataset.id));
+    // The details have taken a part of the window.
+    found.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 
   function showDetails(card, node) {
@@ -191,8 +228,7 @@
     name.id = "details-name";
     details.replaceChildren(close, element("div", graph.kinds[node.kind], "kind"), name, element("div", node.detail));
     if (node.health) {
-      const text = node.reason ? `${graph.healths[node.health]}: ${node.reason}` : graph.healths[node.health];
-      details.append(element("p", text, `state ${node.health}`));
+      details.append(state(node));
     }
     const list = document.createElement("dl");
     for (const [term, value] of Object.entries(node.facts)) {
@@ -241,7 +277,9 @@
     const list = document.createElement("ul");
     for (const each of found) {
       const node = nodes.get(each.dataset.id);
-      const link = element("button", `${graph.kinds[node.kind]} ${node.name}`);
+      const isWell = !node.health || node.health === "ok";
+      const health = isWell ? "" : `: ${graph.healths[node.health]}`;
+      const link = element("button", `${graph.kinds[node.kind]} ${node.name}${health}`, isWell ? "" : node.health);
       link.type = "button";
       link.addEventListener("click", () => {
         focusNode(each);

@@ -14,8 +14,8 @@ from identity.roles import CONTRIBUTOR_ROLE, KEY_VAULT_SECRETS_USER_ROLE, MANAGE
 from ops.doctor.diagnosis import CheckResult, CheckStatus
 from ops.doctor.examination import Examination
 from ops.doctor.model.check import Stage
-from ops.graph.build import RoleAtScope, build, grants, scope_name
-from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, Relation
+from ops.graph.build import RoleAtScope, build, grants
+from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, Relation, scope_name
 from ops.outputs.rows import TokenProbe, TokenRow
 from ops.world.cluster_state import HostedClusterCondition, MountedVersion
 from ops.world.compared_identities import FederatedCredential, ManagedIdentityRow
@@ -175,9 +175,7 @@ def test_the_worst_of_its_chain_is_an_identitys_health_and_its_clusters() -> Non
     identity, cluster = the(NodeKind.IDENTITY, graph), the(NodeKind.HOSTED_CLUSTER, graph)
 
     assert (identity.health, cluster.health) == (Health.ERROR, Health.ERROR)
-    assert identity.reason == (
-        f"the renewal is due since 2026-11-01; {ROW.mounts[0].deployment}-0: the secret is not mounted"
-    )
+    assert identity.reason == (f"the renewal is due since 2026-11-01; {ROW.mounts[0].deployment}-0: nothing is mounted")
     assert cluster.reason == f"{ROW.field}: {identity.reason}"
 
 
@@ -359,18 +357,51 @@ def test_a_scope_has_a_name_and_a_kind(scope: str, name: str, kind: str) -> None
     assert scope_name(scope) == (name, kind)
 
 
-def test_an_edited_class_is_broken_and_so_is_its_identity() -> None:
-    found = CheckResult(
-        cluster="hc1",
-        identity=ROW.field,
-        stage=Stage.CLASS,
-        check="class",
-        status=CheckStatus.BROKEN,
-        evidence="another secret",
-    )
-    sources = one_identity().sources()
+@pytest.mark.parametrize(
+    ("check", "evidence", "kind"),
+    [
+        ("secret", "it is disabled", NodeKind.SECRET),
+        ("class", "another secret", NodeKind.SECRET_PROVIDER_CLASS),
+        ("mount", f"{ROW.mounts[0].deployment}-0 has an old version", NodeKind.POD),
+        ("mount", "nothing is mounted in a pod", NodeKind.SECRET_PROVIDER_CLASS),
+        ("role", "it is gone", NodeKind.ROLE),
+    ],
+)
+def test_a_finding_and_its_fix_are_on_its_node_the_identity_and_the_cluster(
+    check: str, evidence: str, kind: NodeKind
+) -> None:
+    place: Any = {"cluster": "hc1", "identity": ROW.field, "stage": Stage.CLASS, "check": check}
+    found = CheckResult(**place, status=CheckStatus.BROKEN, evidence=evidence, fix="`try`")
+    world = one_identity()
+    world.mounts = [MountedVersion("hc1", ROW.field, f"{ROW.mounts[0].deployment}-0", "1", True, "1")]
+    sources = world.sources()
 
     graph = build(replace(sources, examination=Examination((*sources.examination.results, found))))
 
-    kinds = (NodeKind.SECRET_PROVIDER_CLASS, NodeKind.IDENTITY, NodeKind.HOSTED_CLUSTER)
-    assert {the(kind, graph).health for kind in kinds} == {Health.ERROR}
+    broken = {node.kind: node for node in graph.nodes if node.health is Health.ERROR}
+    assert set(broken) == {kind, NodeKind.IDENTITY, NodeKind.HOSTED_CLUSTER}
+    assert {dict(node.facts)["fix"] for node in broken.values()} == {"`try`"}
+    reasons = {node.reason for node in broken.values()}
+    assert reasons == {evidence, f"{ROW.field}: {evidence}"}
+
+
+def test_an_identity_of_which_a_check_was_not_made_is_not_known() -> None:
+    place: Any = {"cluster": "hc1", "identity": ROW.field, "stage": Stage.SIGN_IN, "check": "registration"}
+    unmade = CheckResult(**place, status=CheckStatus.NOT_CHECKED, evidence="403: it takes Application.Read.All")
+    sources = one_identity().sources()
+
+    graph = build(replace(sources, examination=Examination((*sources.examination.results, unmade))))
+
+    identity = the(NodeKind.IDENTITY, graph)
+    assert (identity.health, identity.reason) == (Health.UNKNOWN, unmade.evidence)
+    assert the(NodeKind.HOSTED_CLUSTER, graph).health is Health.UNKNOWN
+
+
+def test_what_is_broken_without_a_finding_names_the_doctor() -> None:
+    graph = probed(one_identity(), ProbeResult("probe-0", refused("AADSTS700027")))
+
+    fix = f"`.venv/bin/idstack doctor --stack prod --identity hc1/{ROW.field}`"
+    broken = [node for node in graph.nodes if node.health is Health.ERROR]
+    assert {(node.kind, dict(node.facts)["fix"]) for node in broken} == {
+        (kind, fix) for kind in (NodeKind.POD, NodeKind.IDENTITY, NodeKind.HOSTED_CLUSTER)
+    }
