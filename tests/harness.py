@@ -30,6 +30,7 @@ from ops.stack.configuration import with_salt
 from ops.stack.engine import Engine
 from ops.stack.environment import LocalPaths
 from ops.stack.state import State, without
+from tests.json_page import require_documented
 from tests.seeds import administrators_seed
 from tests.warm import virtual_environment
 
@@ -171,7 +172,9 @@ class LocalStack:
 
     def idstack(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run the `idstack` command."""
-        return self.run(self.python, "-m", "ops", *arguments, check=check)
+        done = self.run(self.python, "-m", "ops", *arguments, check=check)
+        require_documented(arguments, done.stdout)
+        return done
 
     def follow(self, printed: str) -> list[str]:
         """Run the commands of `idstack` that a failed one has printed, each on its line; returns them."""

@@ -23,6 +23,7 @@ from ops.doctor.examination import Examination
 from ops.stack import chosen_stack, environment, plugins
 from ops.stack.engine import Engine
 from ops.stack.plugins import NAMES, cached
+from tests.json_page import require_documented
 from tests.unit.access_world import FakeApiServer
 from tests.unit.azure_world import azure, cloud, deployer
 from tests.unit.ops.cluster_access import access_to
@@ -269,6 +270,7 @@ class Idstack:
             main()
         printed = self._capture.readouterr()
         assert isinstance(ended.value.code, int)
+        require_documented(arguments, printed.out)
         return Printed(ended.value.code, printed.out, printed.err)
 
 
