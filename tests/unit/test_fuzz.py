@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -64,7 +64,7 @@ def _credential(text: str, encoding: str) -> None:
     numbers = found.certificate.public_key().public_numbers()  # type: ignore[union-attr]
     assert found.key_material.private_key.public_key().public_numbers() == numbers
     raw = {"base64": base64.b64decode, "hex": bytes.fromhex}.get(encoding, str.encode)
-    assert found.authority_host.encode() in cast("Callable[[str], bytes]", raw)(text), "the text names another one"
+    assert found.authority_host.encode() in raw(text), "the text names another one"
 
 
 def _kubeconfig(text: str, folder: Path) -> None:
