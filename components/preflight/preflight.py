@@ -26,7 +26,7 @@ from components.preflight.shared_stack import last_outputs, take_outputs
 from identity import checkout
 from identity.catalogue_rows import Scope
 from identity.credentials import renewal_request
-from identity.credentials.symptoms import az_login
+from identity.credentials.symptom import az_login
 from identity.outputs import StackOutputs
 from identity.settings import ConfigurationError, Problem, Settings
 from identity.settings.rules.authentication import refuse_changed_authentication

@@ -17,8 +17,8 @@ from identity.azure.arm_environment import ClientIdentity, Method
 from identity.azure.claims import claims_of
 from identity.azure.errors import LoginRefusedError, SignInRefusedError
 from identity.credentials.rfc3339 import Clock
-from identity.credentials.symptom import Family
-from identity.credentials.symptoms import az_login, find
+from identity.credentials.symptom import Family, az_login
+from identity.credentials.symptoms import find
 from identity.login_kinds import LoginKind
 
 if TYPE_CHECKING:

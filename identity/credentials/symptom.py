@@ -58,3 +58,12 @@ ON_PAPER: Final[Mapping[str, str]] = {
     "client": "<client id>",
     "secret": "--vault-name <vault> --name <secret>",
 }
+
+
+_AZ_LOGIN: Final = re.compile(r"""az login( --[\w-]+ ("[^"]*"|[^\s"'\\]+))+""")
+
+
+def az_login(message: str, otherwise: str = "az login") -> str:
+    """The command, in backticks, with which the Azure CLI says in this message that a person signs in again."""
+    own = _AZ_LOGIN.search(message.replace('\\"', '"'))
+    return f"`{own[0] if own else otherwise}`"

@@ -11,7 +11,6 @@ openshift/hypershift `api/hypershift/v1beta1/hostedcluster_conditions.go`.
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from typing import Final
 
@@ -480,15 +479,6 @@ SYMPTOMS: Final[tuple[Symptom, ...]] = (
         words=("VaultAlreadyExists", "StorageAccountAlreadyTaken"),
     ),
 )
-
-
-_AZ_LOGIN: Final = re.compile(r"""az login( --[\w-]+ ("[^"]*"|[^\s"'\\]+))+""")
-
-
-def az_login(message: str, otherwise: str = "az login") -> str:
-    """The command, in backticks, with which the Azure CLI says in this message that a person signs in again."""
-    own = _AZ_LOGIN.search(message.replace('\\"', '"'))
-    return f"`{own[0] if own else otherwise}`"
 
 
 def fix_of_read(message: str) -> str:

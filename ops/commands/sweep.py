@@ -102,7 +102,7 @@ def _require_no_run(engine: Engine, azure: AzureClient, stacks: Stacks) -> None:
         if names:
             raise CommandError(
                 f"nothing more was deleted: {why} {', '.join(names)}. Run the command again after it; without a run, "
-                "what `idstack sweep` lists can be deleted by hand"
+                "what `.venv/bin/idstack sweep` lists can be deleted by hand"
             )
 
 

@@ -12,14 +12,14 @@ from tests.architecture.source import CLOUD, ROOT
 
 _CLOUDS_TESTS: Final = CLOUD / "tests"
 BUDGET: Final[Mapping[str, int]] = {
-    "identity": 15_670,
-    "components": 5_800,
-    "provider plugin policies": 3_400,
-    "ops": 21_050,
-    "tools": 2_600,
-    "cloud": 27_100,
-    "cloud/tests": 19_000,
-    "tests": 67_700,
+    "identity": 15_870,
+    "components": 6_160,
+    "provider plugin policies": 3_410,
+    "ops": 21_420,
+    "tools": 2_640,
+    "cloud": 27_400,
+    "cloud/tests": 19_340,
+    "tests": 69_900,
 }
 _MOST_LINES: Final = 500
 """Of a file: it tells one story."""

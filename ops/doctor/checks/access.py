@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from identity.credentials.symptoms import az_login
+from identity.credentials.symptom import az_login
 from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_stack
 from ops.stack.environment import is_local
 from ops.world.look import AZURE, CLUSTER

@@ -9,8 +9,8 @@ import pytest
 from azure.core.exceptions import ClientAuthenticationError
 
 from identity.aks.sign_in import explained
-from identity.credentials.symptom import ON_PAPER, Family, Symptom
-from identity.credentials.symptoms import SYMPTOMS, az_login, find
+from identity.credentials.symptom import ON_PAPER, Family, Symptom, az_login
+from identity.credentials.symptoms import SYMPTOMS, find
 from localcloud.testing.azure import keyvault_errors as errors
 
 ROWS = pytest.mark.parametrize("row", SYMPTOMS, ids=lambda row: row.name.replace(" ", "-"))
