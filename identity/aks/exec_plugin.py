@@ -29,7 +29,7 @@ def main() -> None:
     logging.getLogger().addHandler(logging.NullHandler())
     try:
         if tuple(sys.argv[1:3]) != EXEC or not answer(sys.argv[3:]):
-            sys.exit("idstack: only `token --exec` is in this environment; run others where the stack's program is")
+            sys.exit("idstack: only `token --exec` is here; run the others in the checkout of the identity stack")
     except AccessError as error:
         sys.exit(f"idstack: {error}")
 

@@ -70,7 +70,7 @@ def test_a_kept_token_costs_a_few_modules_of_the_standard_library(tmp_path: Path
     assert "identity.aks.token_cache" in modules
     assert "ops.cli" not in modules, "the token was not found"
     assert not {name.partition(".")[0] for name in modules} & {*_HEAVY, "typer", "pydantic", "rich", "jwt"}
-    assert len(modules) < 140
+    assert len(modules) < 145
 
 
 def test_every_command_is_in_a_panel_of_the_help_on_one_line(idstack: Idstack) -> None:
