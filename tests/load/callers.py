@@ -46,7 +46,13 @@ class Callers:
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="caller")
         self._loop = asyncio.new_event_loop()
-        self._loop.set_default_executor(ThreadPoolExecutor(tasks or 1, thread_name_prefix="task"))
+        workers = ThreadPoolExecutor(tasks or 1, thread_name_prefix="task")
+        # All at once: an executor makes another thread only while none is idle, so their number would grow for hours.
+        begun = threading.Barrier(tasks + 1)
+        for _ in range(tasks):
+            workers.submit(begun.wait, PATIENCE)
+        begun.wait(PATIENCE)
+        self._loop.set_default_executor(workers)
         self._looping = threading.Thread(target=self._loop.run_forever, name="caller's loop")
         self._looping.start()
 
