@@ -43,8 +43,8 @@ def sweep(
     without a stack are only listed, as is what HyperShift left of hosted clusters: machines, disks and load balancers.
 
     Resources of any stack in the backend are left out. `--yes` deletes the resources that idstack owns, and looks again
-    before each one; it refuses while a stack is locked, or it or its locks cannot be read: those of s3://, gs:// and
-    Pulumi Cloud never. Deleted secrets and applications can be recovered for some time.
+    before each one. It refuses while a stack is locked, and if a stack or its locks cannot be read, as those in s3://,
+    gs:// and Pulumi Cloud. Deleted secrets and applications can be recovered for some time.
     """
     screen, engine = Screen(as_json), Engine(stack)
     settings, stacks = settings_of(engine), Stacks.read(engine)
