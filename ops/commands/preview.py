@@ -45,7 +45,7 @@ def preview(
 ) -> None:
     """Show what `up` would change, with a table by identity at the end. Other options go to `pulumi preview`.
 
-    `--suppress-outputs=false` shows the stack's outputs, too.
+    `--suppress-outputs=false` shows the stack's outputs, too, as `--refresh` does.
     """
     engine, screen = Engine(stack, deadline=time_limit), Screen(as_json)
     require_sound_configuration(engine)
@@ -54,11 +54,13 @@ def preview(
     refuse_moves(engine)
     resources = engine.resources_if_any()
     refuse_duplicates(engine, resources, Screen(as_json=True).console.print)
-    form = "--json" if as_json else "--suppress-outputs"
+    # What a refresh has found is shown as outputs.
+    refreshes = any(word.partition("=")[0] in {"-r", "--refresh"} for word in context.args)
+    form = ["--json"] if as_json else [] if refreshes else ["--suppress-outputs"]
     with TemporaryDirectory() as folder:
         events = Path(folder) / "events"
         try:
-            engine.preview([form, *policy_pack(stack, wanted=policies), *context.args], hold=hold, events=events)
+            engine.preview([*form, *policy_pack(stack, wanted=policies), *context.args], hold=hold, events=events)
         finally:
             lines = events.read_text(encoding="utf-8").splitlines() if events.exists() else []
             _show(plan.read(lines, stack), screen, markdown)

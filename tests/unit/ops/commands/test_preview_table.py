@@ -12,6 +12,7 @@ def test_a_preview_ends_with_a_table_and_without_outputs(engine: FakeEngine, ids
     engine.logs([event("update"), event("delete", name="hc1-file-roles-managed")])
 
     printed, document = (idstack("preview", "--stack", "dev", *options) for options in ([], ["--json"]))
+    idstack("preview", "--stack", "dev", "--refresh", "--diff")
 
     lines = printed.output.splitlines()
     assert lines[1] == "plan (+ created, ~ updated, +- replaced, - deleted)"
@@ -19,7 +20,9 @@ def test_a_preview_ends_with_a_table_and_without_outputs(engine: FakeEngine, ids
     assert any(line.split()[:2] == ["hc1-file-roles-managed", "delete"] for line in lines)
     assert (printed.code, document.output) == (0, "")
     calls = [call for call in engine.calls if call.startswith("preview ")]
-    assert ["--suppress-outputs" in call for call in calls] == [True, False]
+    assert ["--suppress-outputs" in call for call in calls] == [True, False, False], (
+        "what a refresh finds is in the outputs"
+    )
 
 
 def test_a_failed_preview_has_a_table_too(engine: FakeEngine, idstack: Idstack, tmp_path: Path) -> None:
