@@ -36,6 +36,7 @@ _MODULES: Final = {
         "pulumi-plugin-py": "plugin",
     },
     **{"pyjwt": "jwt", "pyyaml": "yaml"},
+    "wsproto": "uvicorn",  # which imports it
 }
 
 
