@@ -43,3 +43,9 @@ def test_a_room_keeps_within_its_lines(rooms: str) -> None:
 @pytest.mark.parametrize("rooms", BUDGET)
 def test_no_file_has_more_than_500_lines(rooms: str) -> None:
     assert not {str(file.relative_to(ROOT)): _lines(file) for file in _files(rooms) if _lines(file) > _MOST_LINES}
+
+
+@pytest.mark.parametrize("rooms", BUDGET)
+def test_no_file_is_marked_as_unfinished(rooms: str) -> None:
+    mark = "TO" + "DO"
+    assert not [str(file.relative_to(ROOT)) for file in _files(rooms) if mark in file.read_text(encoding="utf-8")]

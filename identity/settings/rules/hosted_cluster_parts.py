@@ -1,4 +1,4 @@
-"""TODO."""
+"""The rules of one part of a hosted cluster: KMS, optional identities, endpoint access, DNS, workloads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TODO."""
+"""The keys of a hosted cluster's DNS, private access and created network, and of the keys that sign its tokens."""
 
 from __future__ import annotations
 
