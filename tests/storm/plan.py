@@ -203,8 +203,12 @@ def drawn(seed: int, operations: int, kills: int, days: int) -> list[Operation]:
         [kind] = chance.choices(kinds, [_RULES[choice].weight for choice in kinds])
         writes = _RULES[kind].writes if is_up else _FIRST_UP
         disturbance = _disturbance(chance, kind, writes) if number in disturbed else None
-        plan.append(Operation(kind, chance.choice(_RULES[kind].arguments), disturbance))
-        is_up = kind is not Kind.DOWN
+        wanted = Operation(kind, chance.choice(_RULES[kind].arguments), disturbance)
+        if is_up and str(wanted) in COMMANDS and chance.random() < _MEETS:
+            plan += meeting(str(wanted), chance.choice([*COMMANDS]), chance)
+        else:
+            plan.append(wanted)
+        is_up = plan[-1].kind is not Kind.DOWN
     return plan
 
 
@@ -213,11 +217,12 @@ COMMANDS: Final[Mapping[str, int]] = {
 }
 """The commands that meet each other, and about how many requests each sends to ARM and Graph."""
 _MEETS_WITHIN: Final = 8  # writes
+_MEETS: Final = 0.7
+"""How many of the drawn commands that nobody kills meet another one."""
 
 
-def meeting(first: str, other: str) -> list[Operation]:
-    """Two commands at once, which meet where their names draw it; after `down`, another stack."""
-    chance = random.Random(f"{first} {other}")  # noqa: S311
+def meeting(first: str, other: str, chance: random.Random) -> list[Operation]:
+    """Two commands at once, which meet where `chance` draws it; after `down`, another stack."""
     until = chance.choice((0, chance.randint(1, _MEETS_WITHIN)))
     [wanted], [beside] = Operation.parse(first), Operation.parse(other)
     met = replace(wanted, meeting=Meeting(chance.randint(1, COMMANDS[first]), beside, until))

@@ -69,6 +69,10 @@ def _certificates(seed: int) -> list[Operation]:
     ]
 
 
+def _of_pair(first: str, other: str) -> random.Random:
+    return random.Random(f"{first} {other}")  # noqa: S311
+
+
 def _faults(days: int, without: int) -> str:
     """Each fault for so many days, then so many days without one."""
     names = ("gate", "vault", "vault-answer", "graph", "graph-answer", "arm")
@@ -82,7 +86,7 @@ PLANS: Final[Mapping[str, str]] = {
     # Each command as the first one of every pair.
     **{
         f"pairs-{first.partition(':')[0]}": "up renew "
-        + written([*chain.from_iterable(meeting(first, other) for other in COMMANDS)])
+        + written([*chain.from_iterable(meeting(first, other, _of_pair(first, other)) for other in COMMANDS)])
         for first in COMMANDS
     },
     # What waits for its second look while a certificate is registered, and the other way round.
