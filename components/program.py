@@ -11,8 +11,7 @@ from components.kubernetes.provider import with_kubernetes_provider
 from components.plugin.resources import StackOwner
 from components.preflight import configuration
 from components.preflight.preflight import preflight
-from components.renewed_outputs import renewed_outputs
-from components.stack import IdentityStack
+from components.stack import IdentityStack, renewed_outputs
 from identity.settings import ConfigurationError
 from identity.settings.problems import for_stack
 

@@ -218,7 +218,7 @@ def is_managed_cluster(cluster: HostedClusterOutput[Any]) -> bool:
     return "managedIdentities" in cluster["hostedClusterSpec"]["platform"]["azure"]["azureAuthenticationConfig"]
 
 
-def delivered(outputs: StackOutputs[Any], cluster: str) -> dict[str, str]:
+def delivered_generations(outputs: StackOutputs[Any], cluster: str) -> dict[str, str]:
     """The generations (`a2`) of the certificates that a stack left in the vault, by the identity's field."""
     described = (outputs.get("hostedClusters") or {}).get(cluster)
     rows = described["controlPlane"] if described else {}

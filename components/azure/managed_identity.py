@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, TypeAlias, TypeVar
+from typing import TypeAlias
 
 import pulumi
 from pulumi_azure_native import managedidentity
 
+from components.azure.context import ClusterContext
 from components.azure.providers import identity_tags
-from components.azure.role_grants import RoleGrants, RoleGrantsArgs
+from components.azure.role_grants import RoleGrants
 from identity import resource_types
 from identity.catalogue import FEDERATED_AUDIENCE, MANAGEMENT_AUDIENCE
 from identity.catalogue_rows import DataPlaneIdentity, OptionalManagedIdentity, RoleGrant
 from identity.naming import federated_credential_name, parse_arm_id
 from identity.roles import MANAGED_IDENTITY_OPERATOR_ROLE
-from identity.settings import HostedClusterSettings, Settings
+from identity.settings import Settings
 from identity.settings.schema.model import managed_identity_of
 from identity.settings.scopes import scope_ids
-
-Row = TypeVar("Row", DataPlaneIdentity, OptionalManagedIdentity)
 
 _Read: TypeAlias = managedidentity.GetUserAssignedIdentityResult
 
@@ -68,25 +66,11 @@ class AssignedIdentity:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class ManagedIdentityArgs(Generic[Row]):
-    """Inputs of a component with a managed identity.
-
-    `stack_owner` is the stack's owner id. `infrastructure` has the resources with the roles' scopes, empty if they
-    exist already.
-    """
-
-    row: Row
-    settings: Settings
-    cluster: HostedClusterSettings
-    stack_owner: pulumi.Input[str] | None
-    infrastructure: Sequence[pulumi.Resource] = ()
-
-
 def managed_identity(
     name: str,
     parent: pulumi.Resource,
-    args: ManagedIdentityArgs[Row],
+    context: ClusterContext,
+    row: DataPlaneIdentity | OptionalManagedIdentity,
     *,
     location: str,
     grants: Sequence[RoleGrant],
@@ -97,14 +81,14 @@ def managed_identity(
 ) -> AssignedIdentity:
     """Register the identity, its credentials and its roles under `parent`; their logical names begin with `name`.
 
-    Service accounts sign in by the federated credentials, whose names are in `credentials` by the subject's word. Entra
+    Service accounts sign in by the federated credentials, whose names are in `credentials` by the subject's key. Entra
     ID compares `issuer` (None if the row has no subjects) and `audience` byte for byte. `trusted` has the resources of
     the issuer, empty if it exists already.
     """
-    row, settings = args.row, args.settings
-    identity_name = parse_arm_id(managed_identity_of(settings, args.cluster, row)).name
+    settings = context.settings
+    identity_name = parse_arm_id(managed_identity_of(settings, context.cluster, row)).name
     identity = AssignedIdentity(
-        f"{name}-identity", parent, settings, args.stack_owner, resource_name_=identity_name, location=location
+        f"{name}-identity", parent, settings, context.stack_owner, resource_name_=identity_name, location=location
     )
     previous: list[pulumi.Resource] = [identity.resource, *trusted]
     for subject in row.subjects:
@@ -121,46 +105,39 @@ def managed_identity(
         )
         previous = [credential]
     for number, grant in enumerate(grants, 1):
+        scopes = scope_ids(settings, context.cluster, grant)
         RoleGrants(
             f"{name}-roles" if number == 1 else f"{name}-roles-{number}",
-            RoleGrantsArgs(
-                infra_id=args.cluster.infra_id,
-                component=row.component,
-                role=grant.role,
-                scopes=scope_ids(settings, args.cluster, grant),
-                subscription_id=settings.subscription_id,
-                principal_id=identity.principal_id,
-            ),
-            pulumi.ResourceOptions(parent=parent, depends_on=list(args.infrastructure) or None),
+            context.grants(row.component, grant.role, scopes, identity.principal_id),
+            pulumi.ResourceOptions(parent=parent, depends_on=list(context.infrastructure) or None),
         )
     return identity
-
-
-@dataclass(frozen=True, kw_only=True)
-class DataPlaneIdentityArgs(ManagedIdentityArgs[DataPlaneIdentity]):
-    """Inputs of `DataPlaneIdentityComponent`.
-
-    `issuer` has the resources that publish the cluster's keys, empty if they exist already.
-    """
-
-    issuer: Sequence[pulumi.Resource] = ()
 
 
 class DataPlaneIdentityComponent(pulumi.ComponentResource):
     """A managed identity, its federated credentials and its role, named as `hypershift create iam azure` names them,
     unless the settings name objects that existed before.
 
-    Outputs: `client_id` and `principal_id` (Output[str]).
+    `issuer` has the resources that publish the cluster's keys, empty if they exist already. Outputs: `client_id` and
+    `principal_id` (Output[str]).
     """
 
-    def __init__(self, name: str, args: DataPlaneIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        context: ClusterContext,
+        row: DataPlaneIdentity,
+        issuer: Sequence[pulumi.Resource] = (),
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
         super().__init__(resource_types.DATA_PLANE_IDENTITY, name, None, opts)
-        row, settings, cluster = args.row, args.settings, args.cluster
+        settings, cluster = context.settings, context.cluster
         names = cluster.federated_identity(row.field)
         identity = managed_identity(
             name,
             self,
-            args,
+            context,
+            row,
             location=names.location or settings.location,
             grants=[row.grant(settings.roles)],
             credentials={
@@ -171,61 +148,48 @@ class DataPlaneIdentityComponent(pulumi.ComponentResource):
             },
             issuer=cluster.issuer_url,
             audience=FEDERATED_AUDIENCE,
-            trusted=args.issuer,
+            trusted=issuer,
         )
         self.client_id = identity.client_id
         self.principal_id = identity.principal_id
         self.register_outputs({"client_id": self.client_id, "principal_id": self.principal_id})
 
 
-@dataclass(frozen=True, kw_only=True)
-class AttacherArgs:
-    """The control-plane identity that attaches a managed identity to nodes."""
-
-    component: str  # HyperShift's RBAC key
-    principal_id: pulumi.Input[str]  # object id of its service principal
-
-
-@dataclass(frozen=True, kw_only=True)
-class OptionalIdentityArgs(ManagedIdentityArgs[OptionalManagedIdentity]):
-    """Inputs of `OptionalIdentityComponent`. `attacher` is None for an identity without nodes."""
-
-    attacher: AttacherArgs | None
-
-
 class OptionalIdentityComponent(pulumi.ComponentResource):
     """A managed identity, its role, its federated credentials, and the right of another identity to attach it to nodes.
 
-    Without that right the cluster API provider cannot create a node (api/hypershift/v1beta1/azure.go:581-584). Outputs:
-    `client_id` (Output[str]) and `resource_id` (str), known before it exists.
+    Without that right the cluster API provider cannot create a node (api/hypershift/v1beta1/azure.go:581-584).
+    `attacher` is that identity: HyperShift's RBAC key and the object id of its service principal; None without nodes.
+    Outputs: `client_id` (Output[str]) and `resource_id` (str), known before it exists.
     """
 
-    def __init__(self, name: str, args: OptionalIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        context: ClusterContext,
+        row: OptionalManagedIdentity,
+        attacher: tuple[str, pulumi.Input[str]] | None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
         super().__init__(resource_types.OPTIONAL_IDENTITY, name, None, opts)
-        row, settings, cluster = args.row, args.settings, args.cluster
-        self.resource_id = managed_identity_of(settings, cluster, row)
+        self.resource_id = managed_identity_of(context.settings, context.cluster, row)
         identity_name = parse_arm_id(self.resource_id).name
         identity = managed_identity(
             name,
             self,
-            args,
-            location=settings.location,
+            context,
+            row,
+            location=context.settings.location,
             grants=row.grants,
             credentials={subject.word: f"{identity_name}-{subject.suffix}" for subject in row.subjects},
-            issuer=cluster.management_issuer_url,
+            issuer=context.cluster.management_issuer_url,
             audience=MANAGEMENT_AUDIENCE,
         )
-        if args.attacher is not None:
+        if attacher is not None:
+            component, principal_id = attacher
             RoleGrants(
                 f"{name}-attacher-roles",
-                RoleGrantsArgs(
-                    infra_id=cluster.infra_id,
-                    component=args.attacher.component,
-                    role=MANAGED_IDENTITY_OPERATOR_ROLE,
-                    scopes={"identity": self.resource_id},
-                    subscription_id=settings.subscription_id,
-                    principal_id=args.attacher.principal_id,
-                ),
+                context.grants(component, MANAGED_IDENTITY_OPERATOR_ROLE, {"identity": self.resource_id}, principal_id),
                 pulumi.ResourceOptions(parent=self, depends_on=[identity.resource]),
             )
         self.client_id = identity.client_id

@@ -1,22 +1,23 @@
-"""The Key Vault that holds the credential documents of every hosted cluster of the stack."""
+"""The Key Vault with the credential documents of every hosted cluster, and the key-vault-user.
+
+That is the identity with which the CSI driver reads the vault, not one of the control plane's.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import pulumi
 from pulumi_azure_native import keyvault
 
+from components.azure.managed_identity import AssignedIdentity
+from components.azure.management_cluster import AddOnIdentity
+from components.azure.role_grants import RoleGrants, RoleGrantsArgs
+from identity import resource_types
 from identity.naming import vault_id
+from identity.roles import KEY_VAULT_SECRETS_USER_ROLE
 from identity.settings import Settings, VaultSettings
-
-
-@dataclass(frozen=True, kw_only=True)
-class VaultArgs:
-    """Inputs of `Vault`. `vault` is `settings.vault`."""
-
-    settings: Settings
-    vault: VaultSettings
 
 
 class Vault(pulumi.ComponentResource):
@@ -25,9 +26,14 @@ class Vault(pulumi.ComponentResource):
     Outputs: `vault_name` and `vault_id` (str, known before the vault exists), `vault_uri` (Output[str]).
     """
 
-    def __init__(self, name: str, args: VaultArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        settings: Settings,
+        vault_settings: VaultSettings,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
         super().__init__("idstack:azure:Vault", name, None, opts)
-        settings, vault_settings = args.settings, args.vault
         vault = keyvault.Vault(
             f"{name}-vault",
             vault_name=vault_settings.name,
@@ -59,3 +65,84 @@ class Vault(pulumi.ComponentResource):
         self.vault_id = vault_id(settings.subscription_id, settings.resource_group, vault_settings.name)
         self.vault_uri: pulumi.Output[str] = vault.properties.vault_uri
         self.register_outputs({"vault_name": self.vault_name, "vault_id": self.vault_id, "vault_uri": self.vault_uri})
+
+
+# Replaces HyperShift's RBAC key in the assignment's name; HyperShift has no name for this assignment.
+KEY_VAULT_USER_COMPONENT: Final = "key-vault-user"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExistingIdentity:
+    """A managed identity that exists: its client id, and the object id for its role assignments."""
+
+    client_id: str
+    object_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewIdentity:
+    """A managed identity to create. `node_resource_group` has the nodes' scale sets; None if no cluster is known."""
+
+    name: str
+    node_resource_group: str | None
+
+
+class KeyVaultUser(pulumi.ComponentResource):
+    """Key Vault Secrets User on the vault, and nothing wider, for one managed identity; with
+    `keyVaultUserScope: secrets` on each secret instead (`control_plane_identity.py`).
+
+    Outputs: `client_id` (Output[str], in the SecretProviderClasses and `ARO_HCP_KEY_VAULT_USER_CLIENT_ID`),
+    `principal_id` (Output[str]), `attach_command` (Output[str], None if the identity exists already): a created
+    identity works only after the command has assigned it to the nodes.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        settings: Settings,
+        vault: Vault,
+        identity: ExistingIdentity | AddOnIdentity | NewIdentity,
+        stack_owner: pulumi.Input[str] | None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__(resource_types.KEY_VAULT_USER, name, None, opts)
+        self.attach_command: pulumi.Output[str] | None = None
+        if isinstance(identity, NewIdentity):
+            created = AssignedIdentity(
+                f"{name}-identity",
+                self,
+                settings,
+                stack_owner,
+                resource_name_=identity.name,
+                location=settings.location,
+            )
+            group = identity.node_resource_group or "<the nodes' resource group>"
+            self.client_id, self.principal_id = created.client_id, created.principal_id
+            self.attach_command = created.resource.id.apply(lambda known: attach_command(group, known))
+        else:
+            self.client_id = pulumi.Output.from_input(identity.client_id)
+            self.principal_id = pulumi.Output.from_input(identity.object_id)
+        if settings.key_vault_user_scope == "vault":
+            RoleGrants(
+                f"{name}-roles",
+                RoleGrantsArgs(
+                    infra_id=vault.vault_name,
+                    component=KEY_VAULT_USER_COMPONENT,
+                    role=KEY_VAULT_SECRETS_USER_ROLE,
+                    scopes={"vault": vault.vault_id},
+                    subscription_id=settings.subscription_id,
+                    principal_id=self.principal_id,
+                ),
+                pulumi.ResourceOptions(parent=self, depends_on=[vault]),
+            )
+        self.register_outputs(
+            {"client_id": self.client_id, "principal_id": self.principal_id, "attach_command": self.attach_command}
+        )
+
+
+def attach_command(node_resource_group: str, identity_id: str) -> str:
+    """The shell command that assigns the identity to every scale set of the nodes."""
+    return (
+        f"az vmss list --resource-group '{node_resource_group}' --query '[].name' --output tsv | xargs -I NAME "
+        f"az vmss identity assign --resource-group '{node_resource_group}' --name NAME --identities '{identity_id}'"
+    )

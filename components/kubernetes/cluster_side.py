@@ -2,32 +2,178 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Final
 
 import pulumi
+from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
+from pulumi_kubernetes.networking import v1 as networking
 
+from components.azure.context import ClusterContext
 from components.azure.control_plane_identity import ControlPlaneIdentityComponent
-from components.azure.credential_secret import CredentialStore
 from components.azure.providers import ClusterConnection
-from components.kubernetes.consumer_config import (
-    ClusterIdentity,
-    ConsumerConfig,
-    NodeConfig,
-    NodeConfigArgs,
-    PlatformConfig,
-)
-from components.kubernetes.metadata_block import MetadataBlock, MetadataBlockArgs
-from components.kubernetes.secret_provider_class import SecretProviderClass, SecretProviderClassArgs
+from components.kubernetes.cloud_config import CLOUD_CONFIG_KEY, DOCUMENTS, node, render
+from components.kubernetes.secret_provider_class import SecretProviderClass
 from components.kubernetes.user_workload import UserWorkload, UserWorkloadArgs
-from components.kubernetes.wiring import ConsumerArgs, CredentialProbe
+from components.kubernetes.wiring import ConsumerArgs, CredentialProbe, IdentityArgs, operators_metadata
 from components.plugin.resources import NamespaceGuard
 from identity import catalogue, catalogue_rows, resource_types
+from identity.catalogue_rows import ConfigFile, PlatformFiles
 from identity.naming import kebab
-from identity.settings import HostedClusterSettings, Settings, WorkloadSettings
+from identity.settings import WorkloadSettings
+
+_NAME: Final = "block-instance-metadata"
+# learn.microsoft.com/azure/virtual-machines/instance-metadata-service: the same address on every machine.
+_METADATA: Final = "169.254.169.254/32"
+# learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16: the wire server, where a node's agent gets
+# its settings, and Azure's DNS.
+_WIRE_SERVER: Final = "168.63.129.16/32"
+_DNS: Final = 53
+
+
+class MetadataBlock(pulumi.ComponentResource):
+    """Pods of the namespace reach everything but 169.254.169.254, where every caller gets the node's tokens, and
+    168.63.129.16, where a node gets its settings; there only Azure's DNS is allowed.
+
+    Pods are allowed by selector as well, because some network plugins (Cilium) match no pod by its address.
+    """
+
+    def __init__(self, name: str, namespace: str, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("idstack:kubernetes:MetadataBlock", name, None, opts)
+        anywhere = networking.NetworkPolicyPeerArgs(
+            ip_block=networking.IPBlockArgs(cidr="0.0.0.0/0", except_=[_METADATA, _WIRE_SERVER])
+        )
+        dns = networking.NetworkPolicyEgressRuleArgs(
+            to=[networking.NetworkPolicyPeerArgs(ip_block=networking.IPBlockArgs(cidr=_WIRE_SERVER))],
+            ports=[networking.NetworkPolicyPortArgs(protocol=protocol, port=_DNS) for protocol in ("UDP", "TCP")],
+        )
+        networking.NetworkPolicy(
+            f"{name}-policy",
+            metadata=meta.ObjectMetaArgs(name=_NAME, namespace=namespace),
+            spec=networking.NetworkPolicySpecArgs(
+                pod_selector=meta.LabelSelectorArgs(),
+                policy_types=["Egress"],
+                egress=[
+                    networking.NetworkPolicyEgressRuleArgs(
+                        to=[
+                            anywhere,
+                            networking.NetworkPolicyPeerArgs(ip_block=networking.IPBlockArgs(cidr="::/0")),
+                            networking.NetworkPolicyPeerArgs(namespace_selector=meta.LabelSelectorArgs()),
+                        ]
+                    ),
+                    dns,
+                ],
+            ),
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.register_outputs({})
+
+
+# The nodes' ConfigMap and the cloud controller manager's Secret share their name.
+NODE_CONFIG_MAP: Final = "azure-cloud-config"
+# openshift/cluster-network-operator pkg/names/names.go
+_NETWORK_OPERATOR_ANNOTATION: Final = {"network.operator.openshift.io/cluster-name": "management"}
+
+
+class ConsumerConfig(pulumi.ComponentResource):
+    """Secret with the document that names the credential file to one consumer."""
+
+    def __init__(
+        self, name: str, args: ConsumerArgs, file: ConfigFile, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__("idstack:kubernetes:ConsumerConfig", name, None, opts)
+        document = render(DOCUMENTS[file.kind](args.context.settings, args.context.cluster, args.credential_path))
+        core.Secret(
+            f"{name}-secret",
+            metadata=args.metadata(file.secret),
+            type="Opaque",
+            # Not stringData: server-side apply cannot own a field that the API does not return.
+            data={CLOUD_CONFIG_KEY: base64.b64encode(document.encode()).decode("ascii")},
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.register_outputs({})
+
+
+class PlatformConfig(pulumi.ComponentResource):
+    """Secret and ConfigMap with the platform for a consumer."""
+
+    def __init__(
+        self, name: str, args: ConsumerArgs, files: PlatformFiles, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__("idstack:kubernetes:PlatformConfig", name, None, opts)
+        settings, cluster = args.context.settings, args.context.cluster
+        facts = {
+            "azure_region": cluster.location,
+            "azure_resource_prefix": f"{cluster.name}-{cluster.infra_id}",
+            "azure_resourcegroup": cluster.resource_group,
+            "azure_subscription_id": settings.subscription_id,
+            "azure_tenant_id": settings.tenant_id,
+        }
+        core.Secret(
+            f"{name}-secret",
+            # The hypershift-operator owns it, even where the stack writes the rest of the identity.
+            metadata=operators_metadata(cluster, files.secret, annotated=True),
+            type="Opaque",
+            data={key: base64.b64encode(fact.encode()).decode("ascii") for key, fact in facts.items()},
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        core.ConfigMap(
+            f"{name}-config-map",
+            metadata=meta.ObjectMetaArgs(
+                name=files.config_map, namespace=cluster.namespace_name, annotations=_NETWORK_OPERATOR_ANNOTATION
+            ),
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.register_outputs({})
+
+
+class NodeConfig(pulumi.ComponentResource):
+    """ConfigMap with the document of the cluster's nodes."""
+
+    def __init__(self, name: str, context: ClusterContext, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("idstack:kubernetes:NodeConfig", name, None, opts)
+        core.ConfigMap(
+            f"{name}-config-map",
+            metadata=meta.ObjectMetaArgs(name=NODE_CONFIG_MAP, namespace=context.cluster.namespace_name),
+            data={CLOUD_CONFIG_KEY: render(node(context.settings, context.cluster))},
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.register_outputs({})
+
+
+class ClusterIdentity(pulumi.ComponentResource):
+    """AzureClusterIdentity, which names the credential file to CAPZ.
+
+    As the HyperShift operator writes it
+    (`hypershift-operator/controllers/hostedcluster/internal/platform/azure/azure.go:471-525`).
+    """
+
+    def __init__(self, name: str, args: ConsumerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("idstack:kubernetes:ClusterIdentity", name, None, opts)
+        settings, cluster = args.context.settings, args.context.cluster
+        CustomResource(
+            f"{name}-object",
+            api_version="infrastructure.cluster.x-k8s.io/v1beta1",
+            kind="AzureClusterIdentity",
+            metadata=args.metadata(cluster.name),
+            spec={
+                "type": "UserAssignedIdentityCredential",
+                "tenantID": settings.tenant_id,
+                # Required by the definition, and empty with this type.
+                "clientID": "",
+                "clientSecret": {},
+                "userAssignedIdentityCredentialsPath": args.credential_path,
+                "userAssignedIdentityCredentialsCloudType": settings.cloud.capz_cloud_type,
+                "allowedNamespaces": {"list": [cluster.namespace_name]},
+            },
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.register_outputs({})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,9 +184,7 @@ class ClusterSideArgs:
     this run is the last one with its objects in the state, and HyperShift owns what the state does not have.
     """
 
-    settings: Settings
-    cluster: HostedClusterSettings
-    store: CredentialStore
+    context: ClusterContext
     identities: Mapping[str, ControlPlaneIdentityComponent]
     connection: ClusterConnection
     handed_over: frozenset[str] | None
@@ -61,10 +205,10 @@ class ClusterSide(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: ClusterSideArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         if args.handed_over is not None:
-            opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(transformations=[_left_as_it_is]))
+            opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(transformations=[_retain_unchanged]))
         super().__init__(resource_types.CLUSTER_SIDE, name, None, opts)
         self._name, self._args = name, args
-        self._namespace = args.cluster.namespace_name
+        self._namespace = args.context.cluster.namespace_name
         namespace = core.Namespace(
             f"{name}-namespace",
             metadata=meta.ObjectMetaArgs(name=self._namespace),
@@ -74,14 +218,13 @@ class ClusterSide(pulumi.ComponentResource):
         inside = pulumi.ResourceOptions(parent=self, depends_on=[self._guarded])
         self.shared: list[pulumi.Resource] = [self._guarded]
         if self._is_registered(f"{name}-nodes"):
-            nodes = NodeConfigArgs(settings=args.settings, cluster=args.cluster)
-            self.shared.append(NodeConfig(f"{name}-nodes", nodes, inside))
-        if args.settings.block_instance_metadata and self._is_registered(f"{name}-metadata"):
-            MetadataBlock(f"{name}-metadata", MetadataBlockArgs(namespace=self._namespace), inside)
+            self.shared.append(NodeConfig(f"{name}-nodes", args.context, inside))
+        if args.context.settings.block_instance_metadata and self._is_registered(f"{name}-metadata"):
+            MetadataBlock(f"{name}-metadata", self._namespace, inside)
         rows = {row.field: row for row in catalogue.CONTROL_PLANE if row.field in args.identities}
         mountable = {field: self._identity(row, args.identities[field]) for field, row in rows.items()}
         self.shared += chain(*mountable.values())
-        for workload in args.cluster.workloads:
+        for workload in args.context.cluster.workloads:
             self._workload(workload, [rows[field] for field in workload.identities], mountable)
         self.register_outputs({})
 
@@ -109,14 +252,11 @@ class ClusterSide(pulumi.ComponentResource):
         args, stem = self._args, f"{self._name}-{kebab(row.field)}"
         needed: list[pulumi.Resource] = []
         if self._is_registered(f"{stem}-class"):
-            secret_provider_class = SecretProviderClassArgs(
-                settings=args.settings, cluster=args.cluster, row=row, store=args.store
-            )
-            usable = [self._guarded, *identity.usable, *args.store.key_vault_user]
+            usable = [self._guarded, *identity.usable, *args.context.store.key_vault_user]
             opts = pulumi.ResourceOptions(parent=self, depends_on=usable)
-            needed.append(SecretProviderClass(f"{stem}-class", secret_provider_class, opts))
+            needed.append(SecretProviderClass(f"{stem}-class", IdentityArgs(context=args.context, row=row), opts))
         for mount in row.mounts:
-            consumer = ConsumerArgs(settings=args.settings, cluster=args.cluster, row=row, mount=mount)
+            consumer = ConsumerArgs(context=args.context, row=row, mount=mount)
             configuration = list(self._configuration(stem, consumer))
             needed += configuration
             if args.handed_over is None:
@@ -145,12 +285,12 @@ class ClusterSide(pulumi.ComponentResource):
     ) -> None:
         UserWorkload(
             f"{self._name}-workload-{workload.name}",
-            UserWorkloadArgs(workload=workload, cluster=self._args.cluster, rows=rows),
+            UserWorkloadArgs(workload=workload, cluster=self._args.context.cluster, rows=rows),
             pulumi.ResourceOptions(parent=self, depends_on=[*chain(*(mountable[row.field] for row in rows))]),
         )
 
 
-def _left_as_it_is(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult:
+def _retain_unchanged(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult:
     """Options with which the engine neither changes an object nor, once the program has no such resource, deletes it.
 
     The engine takes the second one from the state (pulumi/pulumi v3.259.0, `pkg/resource/deploy/step.go`, DeleteStep).

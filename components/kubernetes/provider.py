@@ -1,20 +1,113 @@
-"""The Kubernetes provider of the management cluster."""
+"""The Kubernetes provider of the management cluster, and its kubeconfig: it signs in by itself, on every machine.
+
+The kubeconfig holds no token on purpose. A token would differ in every run, expire in the middle of long ones, and be
+stored in the state. `refresh` and `destroy`, which do not run the program, would find an old one there.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import pulumi
+from pulumi_azure_native import containerservice
+from pulumi_azure_native.provider import Provider as AzureProvider
 from pulumi_kubernetes.provider import Provider as KubernetesProvider
 
-from components.azure.aks_access import access_gate, aks_kubeconfig
 from components.azure.management_cluster import ManagementCluster
 from components.azure.providers import ClusterConnection, Providers, management_cluster_id
 from components.plugin.resources import ClusterGate
+from identity.aks import kinds
+from identity.aks.clusters import decode
+from identity.aks.exec_user import exec_user
 from identity.aks.kubeconfig import Kubeconfig
+from identity.aks.login import Login
+from identity.aks.login_from_settings import login_of
 from identity.azure.errors import AccessError
+from identity.login_kinds import Flavour
 from identity.settings import ManagementClusterSettings, Settings
+
+# The value of `serverFqdn` that asks AKS for the public name of a private cluster.
+PUBLIC_FQDN: Final = "public"
+# How long a new role assignment takes until the cluster's own components run and its name has spread, at most.
+_NEW_CLUSTER_SECONDS: Final = 900
+
+
+def aks_kubeconfig(
+    settings: Settings, cluster: ManagementClusterSettings, name: pulumi.Input[str], provider: AzureProvider
+) -> pulumi.Output[str]:
+    """A kubeconfig (secret) with server and certificate authority from AKS, and with a user that signs in by itself.
+
+    It is JSON with sorted keys, the same string in every run; unknown in a preview before the cluster exists. `name` is
+    the AKS cluster's: of all its outputs the one that previews know. Every run asks AKS, so a new address takes effect
+    without a change.
+
+    With `cluster.access.admin` it has the administrators' static credential: for the day on which Entra ID is down.
+    Raises AccessError.
+    """
+    access = cluster.access
+    login = None if access.admin else cluster_login(settings, cluster)
+    where = {"resource_group_name": cluster.resource_group, "resource_name": name}
+    fqdn = PUBLIC_FQDN if access.public_fqdn else None
+    options = pulumi.InvokeOptions(provider=provider)
+    if access.admin:
+        pulumi.warn(
+            "managementCluster.access.admin: the stack reaches the cluster with the administrators' static credential, "
+            "past Entra ID and without a name in the audit log. Switch it off as soon as possible, and rotate the "
+            "cluster's certificates."
+        )
+        value = containerservice.list_managed_cluster_admin_credentials_output(
+            **where, server_fqdn=fqdn, opts=options
+        ).apply(lambda answer: answer.kubeconfigs[0].value)
+    else:
+        value = containerservice.list_managed_cluster_user_credentials_output(
+            **where, server_fqdn=fqdn, opts=options
+        ).apply(lambda answer: answer.kubeconfigs[0].value)
+    return pulumi.Output.secret(value.apply(lambda skeleton: signed_in(skeleton, login, access.flavour).to_json()))
+
+
+def signed_in(value: str, login: Login | None, flavour: Flavour) -> Kubeconfig:
+    """AKS's kubeconfig (base64) with a user that signs in by `login`; unchanged if that is None. Raises AccessError."""
+    skeleton = decode(value)
+    context = skeleton.chosen()
+    if login is not None:
+        return skeleton.only(context, user=exec_user(login, flavour, project=Path.cwd()))
+    user = skeleton.entries("contexts")[context]["user"]
+    return skeleton.only(context, user=skeleton.entries("users")[user])
+
+
+def cluster_login(settings: Settings, cluster: ManagementClusterSettings) -> Login:
+    """How the stack signs in to the cluster; raises AccessError."""
+    return login_of(cluster.access, settings.tenant_id, settings.cloud.authority_host)
+
+
+def access_gate(
+    settings: Settings, kubeconfig: pulumi.Output[str], cluster: ManagementCluster, own: pulumi.ProviderResource | None
+) -> ClusterGate:
+    """The gate after which a new cluster can be used: the deployer has its permissions, the add-on's kinds are served.
+
+    `own` is its provider. It logs what it waits for. It waits again only if the cluster is replaced or reached in
+    another way.
+    """
+    return ClusterGate(
+        "cluster-access-gate",
+        clusterId=cluster.cluster_id,
+        clusterUid=cluster.uid,
+        hasAzureRbac=cluster.has_azure_rbac,
+        kubeconfig=kubeconfig,
+        kinds=[kind.path for kind in required_kinds(settings)],
+        timeoutSeconds=_NEW_CLUSTER_SECONDS,
+        opts=pulumi.ResourceOptions(depends_on=cluster.ready, provider=own),
+    )
+
+
+def required_kinds(settings: Settings) -> tuple[kinds.CustomKind, ...]:
+    """The custom kinds of the stack's objects, which the API server must serve."""
+    return kinds.required_kinds(
+        makes_cluster_side=settings.makes_cluster_sides,
+        applies_hosted_clusters=any(cluster.hosted_cluster for cluster in settings.hosted_clusters),
+    )
 
 
 def with_kubernetes_provider(

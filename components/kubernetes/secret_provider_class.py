@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 
-from components.azure.credential_secret import CredentialStore
 from components.kubernetes.wiring import IdentityArgs
-
-
-@dataclass(frozen=True, kw_only=True)
-class SecretProviderClassArgs(IdentityArgs):
-    """Inputs of `SecretProviderClass`; the key-vault-user of `store` reads the vault."""
-
-    store: CredentialStore
 
 
 class SecretProviderClass(pulumi.ComponentResource):
     """One SecretProviderClass, as HyperShift's operators write it: no labels, no copy into a Kubernetes Secret."""
 
-    def __init__(self, name: str, args: SecretProviderClassArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: IdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:kubernetes:SecretProviderClass", name, None, opts)
         CustomResource(
             f"{name}-object",
@@ -48,17 +39,19 @@ def objects(secret_name: str, object_encoding: str, file: str | None = None) -> 
     )
 
 
-def _spec(args: SecretProviderClassArgs) -> dict[str, Any]:
-    encoding = args.cluster.identity(args.row).object_encoding
+def _spec(args: IdentityArgs) -> dict[str, Any]:
+    context = args.context
     return {
         "provider": "azure",
         # The provider reads strings only: a YAML boolean fails the mount.
         "parameters": {
             "usePodIdentity": "false",
             "useVMManagedIdentity": "true",
-            "userAssignedIdentityID": args.store.key_vault_user_client_id,
-            "keyvaultName": args.store.vault_name,
-            "tenantId": args.settings.tenant_id,
-            "objects": objects(args.secret_name, encoding, args.row.mounts[0].file),
+            "userAssignedIdentityID": context.store.key_vault_user_client_id,
+            "keyvaultName": context.store.vault_name,
+            "tenantId": context.settings.tenant_id,
+            "objects": objects(
+                args.secret_name, context.cluster.identity(args.row).object_encoding, args.row.mounts[0].file
+            ),
         },
     }

@@ -14,11 +14,12 @@ import pulumi
 from pulumi_kubernetes.apps import v1 as apps
 from pulumi_kubernetes.meta import v1 as meta
 
+from components.azure.context import ClusterContext
 from components.kubernetes.cloud_config import CLOUD_CONFIG_KEY
 from identity.aks.probe_pod import CONTAINER, probe_deployment, probe_labels, probe_pod, proof_argument
 from identity.catalogue_rows import ConfigFile, ControlPlaneIdentity, Mount
 from identity.hypershift import CLUSTER_ANNOTATION
-from identity.settings import HostedClusterSettings, Settings
+from identity.settings import HostedClusterSettings
 from identity.settings.proof_target import proof_target
 
 CSI_DRIVER: Final = "secrets-store.csi.k8s.io"
@@ -147,18 +148,17 @@ def _extended(
 class IdentityArgs:
     """An identity of a hosted cluster."""
 
-    settings: Settings
-    cluster: HostedClusterSettings
+    context: ClusterContext
     row: ControlPlaneIdentity
 
     @property
     def secret_name(self) -> str:
         """The secret in the vault with the identity's credential."""
-        return self.cluster.identity(self.row).secret_name
+        return self.context.cluster.identity(self.row).secret_name
 
     def metadata(self, name: str) -> meta.ObjectMetaArgs:
         """Of an object in the control plane's namespace, as the operator writes it that has the row."""
-        return operators_metadata(self.cluster, name, annotated=self.row.of_hypershift_operator)
+        return operators_metadata(self.context.cluster, name, annotated=self.row.of_hypershift_operator)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,8 +184,9 @@ class CredentialProbe(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: ConsumerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:kubernetes:CredentialProbe", name, None, opts)
-        settings, row, deployment = args.settings, args.row, args.row.probe_name(args.mount)
-        proof = proof_argument(row.proof, settings.cloud, proof_target(settings, args.cluster))
+        settings, cluster = args.context.settings, args.context.cluster
+        row, deployment = args.row, args.row.probe_name(args.mount)
+        proof = proof_argument(row.proof, settings.cloud, proof_target(settings, cluster))
         pod = wire(
             probe_pod(settings.probe.image or "", _credential_source(args), proof),
             args.mount,
@@ -196,7 +197,7 @@ class CredentialProbe(pulumi.ComponentResource):
         apps.Deployment(
             f"{name}-deployment",
             metadata=meta.ObjectMetaArgs(
-                name=deployment, namespace=args.cluster.namespace_name, labels=probe_labels(deployment)
+                name=deployment, namespace=cluster.namespace_name, labels=probe_labels(deployment)
             ),
             spec=cast(apps.DeploymentSpecArgsDict, probe_deployment(deployment, pod)),
             opts=pulumi.ResourceOptions(parent=self),

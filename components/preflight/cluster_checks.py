@@ -1,31 +1,179 @@
-"""What is read and refused on the management cluster before the first resource: access, namespaces, keys in use."""
+"""What is read and refused of the management cluster before the first resource: its state, access, namespaces, keys."""
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, TypeVar
 
 import pulumi
 
-from components.azure.aks_access import required_kinds
-from components.preflight.cluster_reader import ClusterReader
+from components.azure.providers import Providers, management_cluster_id, provider_error
+from components.azure.vault import ExistingIdentity
+from components.kubernetes.provider import PUBLIC_FQDN, cluster_login, file_content, required_kinds, signed_in
 from components.preflight.shared_stack import of_own_state, this_stack
 from identity import resource_types
 from identity.aks.api_server import AccessRequirements, ApiServer
+from identity.aks.azure_rbac import CREATING, FAILED, AksCluster, explained
 from identity.aks.control_planes import control_planes, described, unreadable
+from identity.aks.kubeconfig import Kubeconfig
 from identity.aks.permissions import needed
 from identity.aks.stack_rights import rights_of
 from identity.azure.errors import AccessError
+from identity.credentials import renewal_request
 from identity.credentials.service_account_key import UnusableKeyError, is_read_by_hypershift
 from identity.hypershift import HOSTED_CLUSTER_PATH
 from identity.naming import cluster_side_name, namespace_guard_name
 from identity.outputs import StackOutputs, encryption_keys
-from identity.settings import ConfigurationError, HostedClusterSettings, Problem, Settings
+from identity.secrets_store import ACCEPTED, ADD_ON, rotation_command, rotation_fault
+from identity.settings import ConfigurationError, HostedClusterSettings, ManagementClusterSettings, Problem, Settings
 from identity.settings.rules.key_rotation import dropped_keys, dropped_places, finished, moved_keys, unfinished
 from identity.settings.schema.problems import to_set
+
+_DENIED: Final = "AuthorizationFailed"  # ARM's code for a caller without a role that allows the action
+_Answer = TypeVar("_Answer")
+
+
+class ClusterReader:
+    """Requests to the API server; the first one gets the kubeconfig. `aks` is the cluster as ARM describes it."""
+
+    def __init__(
+        self, settings: Settings, cluster: ManagementClusterSettings, providers: Providers, aks: AksCluster
+    ) -> None:
+        self.aks = aks
+        self._settings = settings
+        self._cluster = cluster
+        self._providers = providers
+        self._kubeconfig: Kubeconfig | None = None
+
+    async def ask(self, question: Callable[[ApiServer], _Answer]) -> _Answer:
+        """The answer; an AccessError says what the cluster's state explains of it."""
+        try:
+            if self._kubeconfig is None:
+                self._kubeconfig = await self._sign_in()
+            return await asyncio.to_thread(self._asked, self._kubeconfig, question)
+        except AccessError as error:
+            raise AccessError(explained(error, self.aks)) from None
+
+    def _asked(self, kubeconfig: Kubeconfig, question: Callable[[ApiServer], _Answer]) -> _Answer:
+        with ApiServer(kubeconfig, self.aks, context=self._cluster.context) as server:
+            return question(server)
+
+    async def _sign_in(self) -> Kubeconfig:
+        """The kubeconfig of the configuration, else AKS's with the stack's own sign-in."""
+        cluster = self._cluster
+        if cluster.kubeconfig is not None:
+            return Kubeconfig.parse(file_content(cluster, Path(cluster.kubeconfig)), cluster.kubeconfig)
+        login, access = cluster_login(self._settings, cluster), cluster.access
+        who = "Admin" if access.admin else "User"
+        inputs: dict[str, Any] = {"resourceGroupName": cluster.resource_group, "resourceName": cluster.name}
+        try:
+            answer = await pulumi.runtime.invoke_async(
+                f"azure-native:containerservice:listManagedCluster{who}Credentials",
+                {**inputs, **({"serverFqdn": PUBLIC_FQDN} if access.public_fqdn else {})},
+                pulumi.InvokeOptions(provider=self._providers.azure),
+            )
+        except Exception as error:
+            reason = provider_error(error)
+            fix = f"; give the identity that runs this the role Azure Kubernetes Service Cluster {who} Role there"
+            raise AccessError(
+                f'AKS does not hand out the kubeconfig of "{cluster.name}": {reason.rstrip(".")}'
+                f"{fix if _DENIED in reason else ''}"
+            ) from None
+        return signed_in(answer["kubeconfigs"][0]["value"], None if access.admin else login, access.flavour)
+
+
+def cluster_reader(settings: Settings, providers: Providers, aks: AksCluster | None) -> ClusterReader | None:
+    """The reader; None without a management cluster, or until it exists.
+
+    `aks` is the cluster as ARM describes it, None if ARM has none, or nothing can run there yet.
+    """
+    cluster = settings.management_cluster
+    if cluster is None or (aks is None and cluster.kubeconfig is None):
+        return None
+    return ClusterReader(settings, cluster, providers, aks or AksCluster(management_cluster_id(settings, cluster)))
+
+
+def running_cluster(
+    settings: Settings, cluster: ManagementClusterSettings, answer: Mapping[str, Any], last: StackOutputs[Any]
+) -> AksCluster | None:
+    """The management cluster; None if it does not exist, or if nothing can run on it yet.
+
+    `answer` is the cluster as ARM describes it, empty if there is none; `last` has the outputs of the last complete
+    run.
+    """
+    if not answer:
+        return None
+    aks = AksCluster.of(management_cluster_id(settings, cluster), answer)
+    if cluster.create is None:
+        return aks
+    if aks.state == CREATING or (aks.state in FAILED and "managementClusterId" not in last):
+        pulumi.log.info(f'"{cluster.name}" is {aks.state}, so nothing runs there yet: the run goes on without it')
+        return None
+    return aks
+
+
+def add_on_rotation(cluster: ManagementClusterSettings, answer: Mapping[str, Any]) -> Iterator[Problem]:
+    """A fault in the add-on's rotation: it mounts the secrets if the cluster runs it, for any key-vault-user."""
+    fault = rotation_fault(_profile(answer))
+    if fault is None:
+        return
+    command = rotation_command(cluster.resource_group, cluster.name)
+    if cluster.create is not None:
+        pulumi.log.warn(
+            f'the secrets-store add-on of "{cluster.name}" was changed outside of the stack: {fault}. An `up` with '
+            f"--refresh puts it right, and so does `{command}`"
+        )
+    elif renewal_request.cannot_wait(os.environ):
+        pulumi.log.warn(
+            f'the secrets-store add-on of "{cluster.name}": {fault}. Restart the pods that use what is replaced, '
+            f"and put it right: `{command}`"
+        )
+    else:
+        yield Problem(
+            place=("managementCluster", "name"),
+            rule="add-on-rotation",
+            found=f'"{cluster.name}" with the secrets-store add-on, but {fault}',
+            accepted=ACCEPTED,
+            fix=f"`{command}`",
+        )
+
+
+def add_on_identity(answer: Mapping[str, Any]) -> ExistingIdentity | None:
+    """The identity of the secrets-store add-on; None if the cluster does not run it."""
+    add_on = _profile(answer)
+    identity = add_on.get("identity") or {}
+    if add_on.get("enabled") and identity.get("clientId") and identity.get("objectId"):
+        return ExistingIdentity(client_id=identity["clientId"], object_id=identity["objectId"])
+    return None
+
+
+def without_add_on(settings: Settings, answer: Mapping[str, Any]) -> Iterator[Problem]:
+    """A key-vault-user that is the add-on's identity, where the cluster does not run the add-on."""
+    cluster = settings.management_cluster
+    is_wanted = settings.has_key_vault_user and settings.key_vault_user.source == "aks-addon"
+    if not is_wanted or cluster is None or cluster.create is not None or not answer:
+        return
+    if add_on_identity(answer) is None:
+        yield Problem(
+            place=("keyVaultUser", "source"),
+            rule="add-on-disabled",
+            found=f'aks-addon, but "{cluster.name}" does not run the add-on azure-keyvault-secrets-provider',
+            accepted="aks-addon with the add-on switched on, existing, or created",
+            fix="`az aks enable-addons --addons azure-keyvault-secrets-provider --enable-secret-rotation "
+            f"--resource-group {cluster.resource_group} --name {cluster.name}`",
+        )
+
+
+def _profile(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The secrets-store add-on in AKS's answer."""
+    return (answer.get("addonProfiles") or {}).get(ADD_ON) or {}
+
 
 # Type and outputs of the resources in a stack's last snapshot, by URN, without those that wait for their deletion
 # (pulumi/pulumi v3.259.0, `pkg/backend/backend.go`, GetStackResourceOutputs).

@@ -12,9 +12,14 @@ from typing import Any, Final
 
 import yaml
 
-from components.hypershift.base_manifest import completed, defaults
-from components.hypershift.hosted_cluster_object import Conflict, conflicts, stack_part
-from components.hypershift.hosted_cluster_spec import hosted_cluster_spec
+from components.hypershift.hosted_cluster_object import (
+    Conflict,
+    completed,
+    conflicts,
+    defaults,
+    hosted_cluster_spec,
+    stack_part,
+)
 from identity.settings import HostedClusterSettings, Problem, Settings
 from identity.settings.schema.arm_ids import canonical
 from identity.settings.schema.problems import Place, enumerate_words, path_of, show, value_at

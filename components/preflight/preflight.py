@@ -10,19 +10,19 @@ from typing import Any, Final
 
 import pulumi
 
-from components.azure.credential_secret import CredentialStore, vault_of
+from components.azure.context import CredentialStore, vault_of
 from components.azure.providers import Deployer, Providers, provider_error, register_providers
 from components.preflight.cluster_checks import (
     check_access,
     check_control_planes,
     check_key_rotations,
     check_signing_key_secrets,
+    cluster_reader,
     own_namespaces,
 )
-from components.preflight.cluster_reader import cluster_reader
 from components.preflight.configuration import refuse_other_spelling
 from components.preflight.prerequisites import Prerequisites, look_up
-from components.preflight.shared_stack import last_outputs, take_outputs
+from components.preflight.shared_stack import last_outputs, read_shared_store
 from identity import checkout
 from identity.catalogue_rows import Scope
 from identity.credentials import renewal_request
@@ -150,7 +150,7 @@ class Preflight:
 async def preflight(settings: Settings) -> Preflight:
     """Look everything up and check it; raises ConfigurationError or RunError with what is wrong."""
     warn_of_backups(settings)
-    shared = await take_outputs(settings)
+    shared = await read_shared_store(settings)
     last = await last_outputs()
     check_tenant_of_last_run(settings, last)
     renews_only = renewal_request.is_renewal_run(os.environ)

@@ -14,29 +14,28 @@ from typing import Any, Final
 
 import pulumi
 
-from components.azure.credential_secret import CredentialStore, ImportedCredential, vault_of
-from components.azure.key_vault_user import ExistingIdentity
+from components.azure.context import CredentialStore, vault_of
+from components.azure.control_plane_identity import ImportedCredential
 from components.azure.providers import Providers, provider_error
-from components.preflight.azure_objects import (
+from components.azure.vault import ExistingIdentity
+from components.preflight.cluster_checks import (
+    add_on_identity,
+    add_on_rotation,
+    running_cluster,
+    without_add_on,
+)
+from components.preflight.hosted_cluster_manifest import read_manifests
+from components.preflight.imported_documents import imported_credential, read_existing_keys
+from components.preflight.infrastructure_checks import (
     AzureLookup,
+    compare_infrastructure,
     earlier_documents,
     imported_identities,
     management_cluster,
     optional_lookups,
     required_lookups,
 )
-from components.preflight.foreign_tags import ForeignTags, tagged_lookups
-from components.preflight.hosted_cluster_manifest import read_manifests
-from components.preflight.imported_documents import imported_credential
-from components.preflight.infrastructure_checks import compare_infrastructure
-from components.preflight.issuer_check import read_existing_keys
-from components.preflight.management_cluster_check import (
-    add_on_identity,
-    add_on_rotation,
-    running_cluster,
-    without_add_on,
-)
-from components.preflight.unchangeable import made_lookups, refused_changes
+from components.preflight.made_resources import ForeignTags, made_lookups, refused_changes, tagged_lookups
 from identity import resource_types
 from identity.aks.azure_rbac import AksCluster
 from identity.credentials import renewal_request

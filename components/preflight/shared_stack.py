@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 import pulumi
 
-from components.azure.credential_secret import CredentialStore
+from components.azure.context import CredentialStore
 from components.azure.providers import management_cluster_id, provider_error
 from identity.naming import parse_arm_id, parse_vault_id
 from identity.outputs import StackOutputs
@@ -25,7 +25,7 @@ _REQUIRED: Final = ("keyVaultId", "keyVaultUri", "keyVaultUserClientId", "tenant
 _OPTIONAL: Final = ("managementClusterId", "keyVaultUserObjectId")
 
 
-async def take_outputs(settings: Settings) -> CredentialStore | None:
+async def read_shared_store(settings: Settings) -> CredentialStore | None:
     """The shared stack's vault and key-vault-user; None if the stack shares none.
 
     Raises ConfigurationError if there is no such stack, if it lacks an output or has a secret one, and if it is for
@@ -43,7 +43,7 @@ async def take_outputs(settings: Settings) -> CredentialStore | None:
         vault_id=outputs["keyVaultId"],
         vault_uri=outputs["keyVaultUri"],
         key_vault_user_client_id=outputs["keyVaultUserClientId"],
-        reader=outputs.get("keyVaultUserObjectId"),
+        key_vault_user_object_id=outputs.get("keyVaultUserObjectId"),
     )
 
 

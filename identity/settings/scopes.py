@@ -80,7 +80,7 @@ def _kms_vaults(settings: Settings, cluster: HostedClusterSettings) -> dict[str,
     if cluster.kms is None or cluster.kms.is_managed_hsm:
         return {}
     return {
-        kms_vault_word(vault): vault_id(settings.subscription_id, resource_group, vault)
+        kms_vault_label(vault): vault_id(settings.subscription_id, resource_group, vault)
         for vault, resource_group in cluster.kms.vaults.items()
     }
 
@@ -100,7 +100,7 @@ def hsm_keys(cluster: HostedClusterSettings, grant: RoleGrant) -> list[tuple[str
     return [(key.key_vault_name, key.key_name) for key in reversed(keys.values())]
 
 
-def kms_vault_word(vault: str) -> str:
+def kms_vault_label(vault: str) -> str:
     """The short name of one key vault. It names the vault, because a rotation keeps the role on the previous one."""
     return f"kms-vault-{vault.lower()}"
 

@@ -41,7 +41,7 @@ class Loss:
     regions: Mapping[Place, str] = field(default_factory=dict)
 
 
-def addresses(settings: Settings, cluster: HostedClusterSettings, vault_id: str) -> dict[str, CredentialAddress]:
+def credential_addresses(settings: Settings, cluster: HostedClusterSettings, vault_id: str) -> dict[str, CredentialAddress]:
     """By field: the secret (ARM id) with its principal, or the managed identity that the stack makes.
 
     An address has what forces a replacement in Azure: id and region. `issuer` is the storage account of an issuer that
@@ -66,7 +66,7 @@ def addresses(settings: Settings, cluster: HostedClusterSettings, vault_id: str)
     return by_field
 
 
-def reader_address(settings: Settings) -> CredentialAddress | None:
+def key_vault_user_address(settings: Settings) -> CredentialAddress | None:
     """The key-vault-user that the stack makes; None if it makes none."""
     name = settings.key_vault_user.name
     if name is None or settings.shared_stack is not None:
@@ -87,14 +87,14 @@ def find_losses(settings: Settings, vault_id: str, outputs: StackOutputs[str]) -
     for name, described in sorted(before.items()):
         in_use = described["credentialsInUse"]
         loss = (
-            _loss(name, in_use, addresses(settings, now[name], vault_id), partial(_location_place, settings, name))
+            _loss(name, in_use, credential_addresses(settings, now[name], vault_id), partial(_location_place, settings, name))
             if name in now
             else _renamed(name, described, new)
         )
         if loss.lines and in_use:
             losses.append(loss)
     if reader := outputs.get("keyVaultUserInUse"):
-        address = reader_address(settings)
+        address = key_vault_user_address(settings)
         known = {} if address is None else {_READER: address}
         loss = _loss(_READER, {_READER: reader}, known, lambda _: _LOCATION)
         losses += [loss] if loss.lines else []

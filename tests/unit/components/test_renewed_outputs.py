@@ -10,7 +10,7 @@ from typing import Any
 import pulumi
 import pytest
 
-from components.renewed_outputs import renewed_outputs
+from components.stack import renewed_outputs
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor, run
 from tests.unit.components.world import SECOND_CLUSTER, hosted_cluster, lookups

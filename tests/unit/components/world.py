@@ -8,9 +8,10 @@ from typing import Any
 
 import pulumi
 
-from components.azure.credential_secret import CredentialStore, ImportedCredential, summary_of
-from components.azure.entra_application import EntraApplicationArgs
-from components.azure.vault import Vault, VaultArgs
+from components.azure.context import ClusterContext, CredentialStore
+from components.azure.control_plane_identity import ImportedCredential, summary_of
+from components.azure.providers import Deployer
+from components.azure.vault import Vault
 from identity import catalogue, catalogue_rows
 from identity.plugin_schema import CredentialDocument
 from identity.settings import Settings, load_settings
@@ -156,33 +157,33 @@ def lookups(**changes: Any) -> Mapping[str, Any]:
     return answers
 
 
-def vault_args(**changes: Any) -> VaultArgs:
+def key_vault(**changes: Any) -> Vault:
     """The vault `kv-idstack-dev`; `changes` are keys of its settings."""
     configured = settings(vault={"name": "kv-idstack-dev", "defaultAction": "Allow", **changes})
     assert configured.vault is not None
-    return VaultArgs(settings=configured, vault=configured.vault)
+    return Vault("vault", configured, configured.vault)
 
 
-def store(vault: Vault) -> CredentialStore:
-    """The vault, with the add-on's identity as its key-vault-user."""
+def store(made: Vault | None = None) -> CredentialStore:
+    """The vault, with the add-on's identity as its key-vault-user; of another stack if this one has `made` none."""
     return CredentialStore(
-        vault_id=vault.vault_id, vault_uri=vault.vault_uri, key_vault_user_client_id=ADD_ON["clientId"], vault=[vault]
+        vault_id=VAULT,
+        vault_uri="https://kv-idstack-dev.vault.azure.net/" if made is None else made.vault_uri,
+        key_vault_user_client_id=ADD_ON["clientId"],
+        vault=[] if made is None else [made],
     )
 
 
-def entra_application_args(
-    display_name: str = "cpo-hc1", delivered: str | None = None, **changes: Any
-) -> EntraApplicationArgs:
-    """An application whose certificates live 90 days; `changes` are those of the stack's configuration."""
-    return EntraApplicationArgs(
-        display_name=display_name,
-        settings=settings(**changes),
-        owner=DEPLOYER,
+def context(made: Vault | None = None, **changes: Any) -> ClusterContext:
+    """What the parts of `hc1` share; `changes` are those of the stack's configuration."""
+    configured = settings(**changes)
+    return ClusterContext(
+        settings=configured,
+        cluster=configured.hosted_clusters[0],
+        store=store(made),
+        deployer=Deployer(tenant_id=TENANT, object_id=DEPLOYER, is_service_principal=True),
+        connection=None,
         stack_owner="an-owner-id",
-        vault_id=VAULT,
-        secret_name="cpo-hc1-json",
-        object_encoding="utf-8",
-        delivered=delivered,
     )
 
 

@@ -13,9 +13,13 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from components.hypershift.base_manifest import base_manifest
-from components.hypershift.hosted_cluster_object import conflicts, merged, stack_part
-from components.hypershift.hosted_cluster_spec import hosted_cluster_spec
+from components.hypershift.hosted_cluster_object import (
+    base_manifest,
+    conflicts,
+    hosted_cluster_spec,
+    merged,
+    stack_part,
+)
 from identity.catalogue import CONTROL_PLANE
 from identity.settings import Settings, load_settings
 from ops.outputs.hypershift import HostedClusterExport

@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 import pytest
 
-from components.azure.aks_access import cluster_login
+from components.kubernetes.provider import cluster_login
 from tests.unit.access_world import TENANT
 from tests.unit.components.existing_cluster import ADMIN, USER, ExistingClusterScenario
 from tests.unit.components.recorder import RecordingMonitor

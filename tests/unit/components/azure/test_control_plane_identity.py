@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from components.azure.control_plane_identity import ControlPlaneIdentityArgs, ControlPlaneIdentityComponent
-from components.azure.credential_secret import ImportedCredential
-from components.azure.entra_application import EntraApplicationArgs
-from components.azure.vault import Vault
+from components.azure.control_plane_identity import (
+    ControlPlaneIdentityComponent,
+    ImportedCredential,
+)
 from identity.catalogue_rows import RoleGrant, Scope
 from identity.roles import IMAGE_REGISTRY_ROLE
 from tests.unit.components.recorder import RecordingMonitor, run
@@ -22,13 +22,11 @@ from tests.unit.components.world import (
     REGISTRY,
     TENANT,
     VAULT,
-    entra_application_args,
+    context,
     grants,
     imported_credential,
+    key_vault,
     row,
-    settings,
-    store,
-    vault_args,
 )
 
 SECRET = "idstack:index:CredentialSecret"
@@ -50,27 +48,17 @@ ROW = replace(row("imageRegistry"), hypershift=RoleGrant(IMAGE_REGISTRY_ROLE, (S
 
 
 def built(
-    source: EntraApplicationArgs | ImportedCredential, outputs: Mapping[str, Mapping[str, Any]] | None = None
+    imported: ImportedCredential | None = None, outputs: Mapping[str, Mapping[str, Any]] | None = None
 ) -> RecordingMonitor:
-    configured = settings(tags=PLACE["tags"])
-
     def build() -> None:
-        args = ControlPlaneIdentityArgs(
-            row=ROW,
-            settings=configured,
-            cluster=configured.hosted_clusters[0],
-            source=source,
-            store=store(Vault("vault", vault_args())),
-            stack_owner="an-owner-id",
-        )
-        ControlPlaneIdentityComponent("ciro", args)
+        ControlPlaneIdentityComponent("ciro", context(key_vault(), tags=PLACE["tags"]), ROW, imported, None)
 
     return run(build, outputs=outputs)
 
 
 @pytest.fixture(scope="module")
 def application() -> RecordingMonitor:
-    return built(entra_application_args())
+    return built()
 
 
 def test_an_applications_credential_is_in_its_secret(application: RecordingMonitor) -> None:
@@ -86,7 +74,7 @@ def test_an_applications_credential_is_in_its_secret(application: RecordingMonit
         "provenAt": PROVEN_AT,
         "notBefore": "2026-11-21T08:55:00Z",
         "notAfter": "2027-02-19T08:55:00Z",
-        "renewAfter": "2027-01-02T18:24:08Z",
+        "renewAfter": "2027-01-01T12:45:35Z",
         "cannotRenewAfter": "2027-02-19T08:55:00Z",
     }
     assert secret.secrets == frozenset()
@@ -95,7 +83,7 @@ def test_an_applications_credential_is_in_its_secret(application: RecordingMonit
 
 @pytest.mark.parametrize(("current", "spare"), [("a", "b"), ("b", "a")])
 def test_the_secret_waits_for_the_gate_of_the_current_slot_only(current: str, spare: str) -> None:
-    recorder = built(entra_application_args(), {"idstack:index:RenewalSchedule": {**RENEWED, "current": current}})
+    recorder = built(None, {"idstack:index:RenewalSchedule": {**RENEWED, "current": current}})
     secret = recorder.one(SECRET)
 
     assert recorder.waits_for(secret, recorder.one(GATE, f"ciro-entra-gate-{current}"))

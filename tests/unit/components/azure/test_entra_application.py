@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pulumi
 import pytest
 
-from components.azure.entra_application import EntraApplication
+from components.azure.control_plane_identity import EntraApplication
+from identity.catalogue_rows import ControlPlaneIdentity
 from identity.credentials.certificate import issue
 from tests.unit.components.recorder import RecordingMonitor, run
 from tests.unit.components.simulation import PROVEN_AT, RENEWED, UNKNOWN, a_uuid, issued
-from tests.unit.components.world import DEPLOYER, TENANT, VAULT, entra_application_args
+from tests.unit.components.world import DEPLOYER, TENANT, VAULT, context, row
 
 APPLICATION = "azuread:index/application:Application"
 PRINCIPAL = "azuread:index/servicePrincipal:ServicePrincipal"
@@ -34,16 +36,23 @@ NUMBER = {"a": 1, "b": 2}
 
 CERTIFICATE_OF_A_STATE = issue("cpo", not_before=datetime(2026, 11, 21, 8, 55, tzinfo=UTC), lifetime=timedelta(days=90))
 
+CPO = row("controlPlaneOperator")
+
 slots = pytest.mark.parametrize("slot", ["a", "b"])
 
 
 def built(
-    outputs: Mapping[str, Mapping[str, Any]] | None = None, *, preview: bool = False, **changes: Any
+    outputs: Mapping[str, Mapping[str, Any]] | None = None,
+    *,
+    of: ControlPlaneIdentity = CPO,
+    delivered: str | None = None,
+    preview: bool = False,
+    **changes: Any,
 ) -> RecordingMonitor:
     """The application; what it would store is exported as `document`."""
 
     def build() -> None:
-        source = EntraApplication("cpo", entra_application_args(**changes))
+        source = EntraApplication("cpo", context(**changes), of, delivered)
         pulumi.export("document", source.document)
         pulumi.export("shown", source.summary)
 
@@ -138,7 +147,7 @@ def test_a_certificate_follows_the_schedule_of_its_slot(renewed: RecordingMonito
 
 
 def test_a_common_name_is_cut_at_the_64_characters_of_rfc_5280() -> None:
-    recorder = built(display_name="x" * 80)
+    recorder = built(of=replace(CPO, secret_stem="x" * 80))
 
     assert {resource.inputs["commonName"] for resource in recorder.all(CERTIFICATE)} == {"x" * 64}
 
@@ -257,7 +266,7 @@ def proof(answer: Any) -> RecordingMonitor:
     """The question that comes before the engine creates a registration, with this answer of the plugin."""
 
     async def build() -> None:
-        source = EntraApplication("cpo", entra_application_args())
+        source = EntraApplication("cpo", context(), CPO, None)
         value = pulumi.Output.secret(CERTIFICATE_OF_A_STATE.certificate_pem)
         creation = pulumi.ResourceHookArgs("", "", "", "", new_inputs={"value": value})
         await source._require_registrable(creation)

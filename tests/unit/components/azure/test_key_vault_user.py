@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 
-from components.azure.key_vault_user import ExistingIdentity, KeyVaultUser, KeyVaultUserArgs, NewIdentity
-from components.azure.vault import Vault
+from components.azure.vault import ExistingIdentity, KeyVaultUser, NewIdentity
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor, run
 from tests.unit.components.simulation import a_uuid
-from tests.unit.components.world import ADD_ON, ROLES, VAULT, lookups, settings, vault_args
+from tests.unit.components.world import ADD_ON, ROLES, VAULT, key_vault, lookups, settings
 
 IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
 ASSIGNMENT = "azure-native:authorization:RoleAssignment"
@@ -18,9 +17,7 @@ GIVEN = ExistingIdentity(client_id="a-client-id", object_id="an-object-id")
 
 def built(identity: ExistingIdentity | NewIdentity) -> RecordingMonitor:
     def build() -> None:
-        vault = Vault("vault", vault_args())
-        args = KeyVaultUserArgs(identity=identity, vault=vault, settings=settings(), stack_owner="an-owner-id")
-        KeyVaultUser("key-vault-user", args)
+        KeyVaultUser("key-vault-user", settings(), key_vault(), identity, "an-owner-id")
 
     return run(build)
 

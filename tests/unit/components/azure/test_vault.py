@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from components.azure.vault import Vault
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor, Registered, run
-from tests.unit.components.world import SUBNET, TENANT, VAULT, vault_args
+from tests.unit.components.world import SUBNET, TENANT, VAULT, key_vault
 
 
 def built(**changes: Any) -> RecordingMonitor:
-    return run(lambda: Vault("vault", vault_args(**changes)))
+    return run(lambda: key_vault(**changes))
 
 
 def vault(**changes: Any) -> Registered:

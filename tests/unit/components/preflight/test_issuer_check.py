@@ -10,7 +10,7 @@ from typing import Any
 import pulumi
 import pytest
 
-from components.preflight.issuer_check import read_existing_keys
+from components.preflight.imported_documents import read_existing_keys
 from identity.azure.errors import AzureRefusedError
 from identity.credentials.openid_documents import discovery_document, jwks_document
 from identity.credentials.service_account_key import make, public_half
@@ -80,7 +80,7 @@ def test_a_key_that_is_not_published_is_refused(azure: FakeAzure, monkeypatch: p
     azure.documents[f"{ISSUER}/openid/v1/jwks"] = jwks_document([named])
     mine = public_half(PEM)
     monkeypatch.setattr(
-        "components.preflight.issuer_check.public_half", lambda _: type(mine)("mine", mine.pem, mine.jwk)
+        "components.preflight.imported_documents.public_half", lambda _: type(mine)("mine", mine.pem, mine.jwk)
     )
 
     assert refusals(vaultSecretName="sa") == [(KEY, "signing-key-not-in-issuer")]
@@ -90,7 +90,7 @@ def test_another_key_under_the_same_id_is_refused(azure: FakeAzure, monkeypatch:
     azure.documents[f"{ISSUER}/openid/v1/jwks"] = jwks_document([{**public_half(OTHER).jwk, "kid": "mine"}])
     mine = public_half(PEM)
     monkeypatch.setattr(
-        "components.preflight.issuer_check.public_half", lambda _: type(mine)("mine", mine.pem, mine.jwk)
+        "components.preflight.imported_documents.public_half", lambda _: type(mine)("mine", mine.pem, mine.jwk)
     )
 
     assert refusals(vaultSecretName="sa") == [(KEY, "signing-key-not-in-issuer")]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from components.azure.credential_secret import ImportedCredential
+from components.azure.control_plane_identity import ImportedCredential
 from components.azure.providers import register_providers
 from components.preflight.prerequisites import Prerequisites, look_up
 from identity.credentials import renewal_request, rfc3339

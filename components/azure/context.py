@@ -1,0 +1,93 @@
+"""What the parts of a stack are made with: its vault with the key-vault-user, and what a hosted cluster's parts share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import pulumi
+
+from components.azure.providers import ClusterConnection, Deployer
+from components.azure.role_grants import RoleGrantsArgs
+from identity.naming import parse_arm_id, vault_id
+from identity.plugin_schema import VaultAddress
+from identity.roles import Role
+from identity.settings import HostedClusterSettings, Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class CredentialStore:
+    """A vault and its key-vault-user: made by this stack, or by the shared stack whose outputs it takes.
+
+    `vault_id` is an ARM id, empty in a stack without a vault; the key-vault-user's client id is empty if no pod mounts
+    a secret. Its object id is there if it gets a role on each secret, None if it has one on the whole vault. The
+    `attach_command` is that of a created key-vault-user. Secrets depend on the resources in `vault`, mounts on those in
+    `key_vault_user`; both are empty if another stack made them.
+    """
+
+    vault_id: str = ""
+    vault_uri: pulumi.Input[str] = ""
+    key_vault_user_client_id: pulumi.Input[str] = ""
+    key_vault_user_object_id: pulumi.Input[str] | None = None
+    attach_command: pulumi.Output[str] | None = None
+    vault: Sequence[pulumi.Resource] = ()
+    key_vault_user: Sequence[pulumi.Resource] = ()
+
+    @property
+    def vault_name(self) -> str:
+        """The vault's name, from its ARM id; empty without a vault."""
+        return parse_arm_id(self.vault_id).name if self.vault_id else ""
+
+
+def vault_of(settings: Settings, shared: CredentialStore | None) -> str:
+    """ARM id of the vault of the stack: the shared stack's, or its own; empty if it has none."""
+    if shared is not None:
+        return shared.vault_id
+    if settings.vault is None:
+        return ""
+    return vault_id(settings.subscription_id, settings.resource_group, settings.vault.name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterContext:
+    """One hosted cluster, and what all of its parts share.
+
+    `connection` leads to the management cluster, None if the stack has no object there; `stack_owner` is the stack's
+    owner id, None in a run that only renews, which leaves it as it is. `infrastructure` has the resources that roles'
+    scopes are in, empty if they exist already.
+    """
+
+    settings: Settings
+    cluster: HostedClusterSettings
+    store: CredentialStore
+    deployer: Deployer
+    connection: ClusterConnection | None
+    stack_owner: pulumi.Input[str] | None
+    infrastructure: Sequence[pulumi.Resource] = ()
+
+    def after(self, infrastructure: Sequence[pulumi.Resource]) -> Self:
+        """The same with the infrastructure that the stack has made."""
+        return replace(self, infrastructure=infrastructure)
+
+    def grants(
+        self, component: str, role: Role, scopes: Mapping[str, str], principal_id: pulumi.Input[str]
+    ) -> RoleGrantsArgs:
+        """A role for an identity of the cluster; `component` is HyperShift's RBAC key."""
+        return RoleGrantsArgs(
+            infra_id=self.cluster.infra_id,
+            component=component,
+            role=role,
+            scopes=scopes,
+            subscription_id=self.settings.subscription_id,
+            principal_id=principal_id,
+        )
+
+    def in_vault(self, secret_name: str) -> VaultAddress:
+        """The address of a secret in the stack's vault, for the plugin."""
+        return {
+            "cloud": self.settings.cloud.name,
+            "tenantId": self.settings.tenant_id,
+            "vaultId": self.store.vault_id,
+            "secretName": secret_name,
+        }
