@@ -1,18 +1,15 @@
-"""What the parts of a stack are made with: its vault with the key-vault-user, and what a hosted cluster's parts share."""
+"""What the parts of a stack are made with: its vault and key-vault-user, and what a hosted cluster's parts share."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Self
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pulumi
 
 from components.azure.providers import ClusterConnection, Deployer
-from components.azure.role_grants import RoleGrantsArgs
 from identity.naming import parse_arm_id, vault_id
 from identity.plugin_schema import VaultAddress
-from identity.roles import Role
 from identity.settings import HostedClusterSettings, Settings
 
 
@@ -65,23 +62,6 @@ class ClusterContext:
     connection: ClusterConnection | None
     stack_owner: pulumi.Input[str] | None
     infrastructure: Sequence[pulumi.Resource] = ()
-
-    def after(self, infrastructure: Sequence[pulumi.Resource]) -> Self:
-        """The same with the infrastructure that the stack has made."""
-        return replace(self, infrastructure=infrastructure)
-
-    def grants(
-        self, component: str, role: Role, scopes: Mapping[str, str], principal_id: pulumi.Input[str]
-    ) -> RoleGrantsArgs:
-        """A role for an identity of the cluster; `component` is HyperShift's RBAC key."""
-        return RoleGrantsArgs(
-            infra_id=self.cluster.infra_id,
-            component=component,
-            role=role,
-            scopes=scopes,
-            subscription_id=self.settings.subscription_id,
-            principal_id=principal_id,
-        )
 
     def in_vault(self, secret_name: str) -> VaultAddress:
         """The address of a secret in the stack's vault, for the plugin."""

@@ -18,7 +18,7 @@ from cryptography import x509
 
 from components.azure.context import ClusterContext
 from components.azure.providers import application_tags, provider_error
-from components.azure.role_grants import RoleGrants
+from components.azure.role_grants import grant_at, grant_role
 from components.azure.vault import KEY_VAULT_USER_COMPONENT
 from components.plugin.resources import Certificate, CredentialSecret, HsmRoleAssignment, RenewalSchedule, SignInGate
 from identity import resource_types
@@ -30,7 +30,7 @@ from identity.credentials.schedule import SLOTS, age_when_due
 from identity.naming import role_assignment_name, secret_id, secret_reader_name
 from identity.plugin_schema import CertificateSlot, CredentialDocument, RegistrableCertificate
 from identity.roles import KEY_VAULT_SECRETS_USER_ROLE, MANAGED_HSM_CRYPTO_USER
-from identity.settings.scopes import control_plane_grant, hsm_keys, kms_vault_label, scope_ids
+from identity.settings.scopes import control_plane_grant, hsm_keys, kms_vault_label
 
 
 class CredentialSummary(TypedDict):
@@ -280,24 +280,19 @@ class ControlPlaneIdentityComponent(pulumi.ComponentResource):
         if store.key_vault_user_object_id is not None:
             # After the secret: ARM assigns a role at a resource that exists.
             self.usable.append(
-                RoleGrants(
+                grant_at(
                     secret_reader_name(name),
-                    context.grants(
-                        KEY_VAULT_USER_COMPONENT,
-                        KEY_VAULT_SECRETS_USER_ROLE,
-                        {"secret": secret_id(store.vault_id, identity.secret_name)},
-                        store.key_vault_user_object_id,
-                    ),
-                    pulumi.ResourceOptions(parent=self, depends_on=[*self.usable, *store.vault]),
+                    self,
+                    context,
+                    KEY_VAULT_USER_COMPONENT,
+                    KEY_VAULT_SECRETS_USER_ROLE,
+                    {"secret": secret_id(store.vault_id, identity.secret_name)},
+                    store.key_vault_user_object_id,
+                    after=[*self.usable, *store.vault],
                 )
             )
         grant = control_plane_grant(settings, cluster, row)
-        roles = RoleGrants(
-            f"{name}-roles",
-            context.grants(row.component, grant.role, scope_ids(settings, cluster, grant), source.principal_id),
-            pulumi.ResourceOptions(parent=self, depends_on=list(context.infrastructure) or None),
-        )
-        self.usable.append(roles)
+        self.usable.append(grant_role(f"{name}-roles", self, context, row.component, grant, source.principal_id))
         for hsm, key in hsm_keys(cluster, grant):
             scope = f"/keys/{key}"
             role = HsmRoleAssignment(

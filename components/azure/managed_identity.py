@@ -11,15 +11,14 @@ from pulumi_azure_native import managedidentity
 
 from components.azure.context import ClusterContext
 from components.azure.providers import identity_tags
-from components.azure.role_grants import RoleGrants
+from components.azure.role_grants import grant_at, grant_role
 from identity import resource_types
 from identity.catalogue import FEDERATED_AUDIENCE, MANAGEMENT_AUDIENCE
 from identity.catalogue_rows import DataPlaneIdentity, OptionalManagedIdentity, RoleGrant
-from identity.naming import federated_credential_name, parse_arm_id
+from identity.naming import federated_credential_name, managed_identity_id
 from identity.roles import MANAGED_IDENTITY_OPERATOR_ROLE
 from identity.settings import Settings
-from identity.settings.schema.model import managed_identity_of
-from identity.settings.scopes import scope_ids
+from identity.settings.schema.model import managed_identity_name
 
 _Read: TypeAlias = managedidentity.GetUserAssignedIdentityResult
 
@@ -86,7 +85,7 @@ def managed_identity(
     the issuer, empty if it exists already.
     """
     settings = context.settings
-    identity_name = parse_arm_id(managed_identity_of(settings, context.cluster, row)).name
+    identity_name = managed_identity_name(context.cluster, row)
     identity = AssignedIdentity(
         f"{name}-identity", parent, settings, context.stack_owner, resource_name_=identity_name, location=location
     )
@@ -105,12 +104,8 @@ def managed_identity(
         )
         previous = [credential]
     for number, grant in enumerate(grants, 1):
-        scopes = scope_ids(settings, context.cluster, grant)
-        RoleGrants(
-            f"{name}-roles" if number == 1 else f"{name}-roles-{number}",
-            context.grants(row.component, grant.role, scopes, identity.principal_id),
-            pulumi.ResourceOptions(parent=parent, depends_on=list(context.infrastructure) or None),
-        )
+        roles = f"{name}-roles" if number == 1 else f"{name}-roles-{number}"
+        grant_role(roles, parent, context, row.component, grant, identity.principal_id)
     return identity
 
 
@@ -172,14 +167,14 @@ class OptionalIdentityComponent(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(resource_types.OPTIONAL_IDENTITY, name, None, opts)
-        self.resource_id = managed_identity_of(context.settings, context.cluster, row)
-        identity_name = parse_arm_id(self.resource_id).name
+        settings, identity_name = context.settings, managed_identity_name(context.cluster, row)
+        self.resource_id = managed_identity_id(settings.subscription_id, settings.resource_group, identity_name)
         identity = managed_identity(
             name,
             self,
             context,
             row,
-            location=context.settings.location,
+            location=settings.location,
             grants=row.grants,
             credentials={subject.word: f"{identity_name}-{subject.suffix}" for subject in row.subjects},
             issuer=context.cluster.management_issuer_url,
@@ -187,10 +182,15 @@ class OptionalIdentityComponent(pulumi.ComponentResource):
         )
         if attacher is not None:
             component, principal_id = attacher
-            RoleGrants(
+            grant_at(
                 f"{name}-attacher-roles",
-                context.grants(component, MANAGED_IDENTITY_OPERATOR_ROLE, {"identity": self.resource_id}, principal_id),
-                pulumi.ResourceOptions(parent=self, depends_on=[identity.resource]),
+                self,
+                context,
+                component,
+                MANAGED_IDENTITY_OPERATOR_ROLE,
+                {"identity": self.resource_id},
+                principal_id,
+                after=[identity.resource],
             )
         self.client_id = identity.client_id
         self.register_outputs({"client_id": self.client_id, "resource_id": self.resource_id})

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 import pulumi
 from pulumi_azure_native import authorization
 
+from components.azure.context import ClusterContext
 from components.azure.providers import Deployer
+from identity.catalogue_rows import RoleGrant
 from identity.naming import role_assignment_name, role_definition_id
 from identity.roles import Role
-from identity.settings.scopes import outermost
+from identity.settings.scopes import outermost, scope_ids
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,3 +68,39 @@ class RoleGrants(pulumi.ComponentResource):
 def _resolved_by_azure() -> pulumi.Output[str]:
     """No type: Azure looks it up, which fails for a new principal. The SDK would turn a plain None into "User"."""
     return cast("pulumi.Output[str]", pulumi.Output.from_input(None))
+
+
+def grant_role(
+    name: str,
+    parent: pulumi.Resource,
+    context: ClusterContext,
+    component: str,
+    grant: RoleGrant,
+    principal_id: pulumi.Input[str],
+) -> RoleGrants:
+    """The role of an identity of the cluster at its scopes; `component` is HyperShift's RBAC key."""
+    scopes = scope_ids(context.settings, context.cluster, grant)
+    return grant_at(name, parent, context, component, grant.role, scopes, principal_id, after=context.infrastructure)
+
+
+def grant_at(
+    name: str,
+    parent: pulumi.Resource,
+    context: ClusterContext,
+    component: str,
+    role: Role,
+    scopes: Mapping[str, str],
+    principal_id: pulumi.Input[str],
+    *,
+    after: Sequence[pulumi.Resource],
+) -> RoleGrants:
+    """A role at these scopes; `after` has the resources that they are in."""
+    args = RoleGrantsArgs(
+        infra_id=context.cluster.infra_id,
+        component=component,
+        role=role,
+        scopes=scopes,
+        subscription_id=context.settings.subscription_id,
+        principal_id=principal_id,
+    )
+    return RoleGrants(name, args, pulumi.ResourceOptions(parent=parent, depends_on=list(after) or None))

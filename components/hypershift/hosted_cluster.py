@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import pulumi
@@ -74,7 +74,8 @@ class HostedCluster(pulumi.ComponentResource):
         super().__init__(resource_types.HOSTED_CLUSTER, name, None, opts)
         child = pulumi.ResourceOptions(parent=self)
         settings, cluster = args.context.settings, args.context.cluster
-        context = args.context.after(create_infrastructure(component_name(name), settings, cluster, child))
+        infrastructure = create_infrastructure(component_name(name), settings, cluster, child)
+        context = replace(args.context, infrastructure=infrastructure)
         signing_key = cluster_signing_key(name, self, context, args.signing_key_file_id)
         issuer = () if signing_key is None else signing_key.resources
         identities = {

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from components.azure.control_plane_identity import CredentialSummary, ImportedCredential, summary_of
-from components.preflight.infrastructure_checks import Answers, managed_identity, stored_secret
+from components.preflight.azure_objects import Answers, managed_identity, stored_secret
 from identity.azure.errors import AccessError, AzureRefusedError
 from identity.credentials import renewal_request, rfc3339
 from identity.credentials.certificate_rules import CLOCK_SKEW

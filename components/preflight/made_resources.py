@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 import pulumi
 
 from components.azure.management_cluster import NODE_POOL
-from components.preflight.infrastructure_checks import (
+from components.preflight.azure_objects import (
     Answers,
     AzureLookup,
     is_same_location,

@@ -18,15 +18,7 @@ from components.azure.context import CredentialStore, vault_of
 from components.azure.control_plane_identity import ImportedCredential
 from components.azure.providers import Providers, provider_error
 from components.azure.vault import ExistingIdentity
-from components.preflight.cluster_checks import (
-    add_on_identity,
-    add_on_rotation,
-    running_cluster,
-    without_add_on,
-)
-from components.preflight.hosted_cluster_manifest import read_manifests
-from components.preflight.imported_documents import imported_credential, read_existing_keys
-from components.preflight.infrastructure_checks import (
+from components.preflight.azure_objects import (
     AzureLookup,
     compare_infrastructure,
     earlier_documents,
@@ -35,6 +27,14 @@ from components.preflight.infrastructure_checks import (
     optional_lookups,
     required_lookups,
 )
+from components.preflight.cluster_checks import (
+    add_on_identity,
+    add_on_rotation,
+    running_cluster,
+    without_add_on,
+)
+from components.preflight.hosted_cluster_manifest import read_manifests
+from components.preflight.imported_documents import imported_credential, read_existing_keys
 from components.preflight.made_resources import ForeignTags, made_lookups, refused_changes, tagged_lookups
 from identity import resource_types
 from identity.aks.azure_rbac import AksCluster

@@ -41,7 +41,9 @@ class Loss:
     regions: Mapping[Place, str] = field(default_factory=dict)
 
 
-def credential_addresses(settings: Settings, cluster: HostedClusterSettings, vault_id: str) -> dict[str, CredentialAddress]:
+def credential_addresses(
+    settings: Settings, cluster: HostedClusterSettings, vault_id: str
+) -> dict[str, CredentialAddress]:
     """By field: the secret (ARM id) with its principal, or the managed identity that the stack makes.
 
     An address has what forces a replacement in Azure: id and region. `issuer` is the storage account of an issuer that
@@ -87,7 +89,12 @@ def find_losses(settings: Settings, vault_id: str, outputs: StackOutputs[str]) -
     for name, described in sorted(before.items()):
         in_use = described["credentialsInUse"]
         loss = (
-            _loss(name, in_use, credential_addresses(settings, now[name], vault_id), partial(_location_place, settings, name))
+            _loss(
+                name,
+                in_use,
+                credential_addresses(settings, now[name], vault_id),
+                partial(_location_place, settings, name),
+            )
             if name in now
             else _renamed(name, described, new)
         )

@@ -325,10 +325,15 @@ class Settings(Model):
         return self.cluster_side == "stack" and cluster.has_credentials
 
 
+def managed_identity_name(cluster: HostedClusterSettings, row: DataPlaneIdentity | OptionalManagedIdentity) -> str:
+    """Name of the managed identity that the stack makes for a row."""
+    existing = cluster.federated_identity(row.field).name if isinstance(row, DataPlaneIdentity) else None
+    return existing or data_plane_identity_name(cluster.name, row.name, cluster.infra_id)
+
+
 def managed_identity_of(
     settings: Settings, cluster: HostedClusterSettings, row: DataPlaneIdentity | OptionalManagedIdentity
 ) -> str:
     """ARM id of the managed identity that the stack makes for a row."""
-    existing = cluster.federated_identity(row.field).name if isinstance(row, DataPlaneIdentity) else None
-    name = existing or data_plane_identity_name(cluster.name, row.name, cluster.infra_id)
+    name = managed_identity_name(cluster, row)
     return managed_identity_id(settings.subscription_id, settings.resource_group, name)

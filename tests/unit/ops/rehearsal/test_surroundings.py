@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.preflight.infrastructure_checks import optional_lookups, required_lookups
+from components.preflight.azure_objects import optional_lookups, required_lookups
 from identity.clouds import LOCAL_SUBSCRIPTION_ID
 from identity.naming import vault_id
 from localcloud.testing.running import Seed
