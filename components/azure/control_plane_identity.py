@@ -26,7 +26,7 @@ from identity.catalogue_rows import ControlPlaneIdentity
 from identity.credentials import rfc3339
 from identity.credentials.certificate import thumbprint
 from identity.credentials.certificate_rules import LONGEST_COMMON_NAME
-from identity.credentials.schedule import SLOTS, age_when_due
+from identity.credentials.schedule import SLOTS, due_at
 from identity.naming import role_assignment_name, secret_id, secret_reader_name
 from identity.plugin_schema import CertificateSlot, CredentialDocument, RegistrableCertificate
 from identity.roles import KEY_VAULT_SECRETS_USER_ROLE, MANAGED_HSM_CRYPTO_USER
@@ -225,7 +225,7 @@ class EntraApplication(pulumi.ComponentResource):
         start, end = rfc3339.parse(not_before), rfc3339.parse(not_after)
         # As in the schedule: by the lifetime that this certificate was issued for, whatever the settings have now.
         renew_before = self._settings.credentials.renew_before_days
-        return rfc3339.render(start + age_when_due((end - start).days, renew_before, self._address["secretName"]))
+        return rfc3339.render(due_at(start, (end - start).days, renew_before, self._address["secretName"]))
 
 
 class ControlPlaneIdentityComponent(pulumi.ComponentResource):

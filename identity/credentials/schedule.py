@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -48,6 +48,11 @@ def age_when_due(valid_days: int, renew_before_days: int, secret_name: str) -> t
     latest = max(timedelta(days=valid_days - renew_before_days), LEAST_AGE)
     earlier = timedelta(seconds=int(latest / timedelta(seconds=1) * SPREAD * share(secret_name)))
     return max(latest - earlier, LEAST_AGE)
+
+
+def due_at(not_before: datetime, valid_days: int, renew_before_days: int, secret_name: str) -> datetime:
+    """When a certificate that begins at `not_before` is due; the other arguments are those of `age_when_due`."""
+    return not_before + age_when_due(valid_days, renew_before_days, secret_name)
 
 
 def least_renew_before_days(lifetime_days: int) -> int:
@@ -299,10 +304,13 @@ def decide(slots: Slots, vault: ObservedSecret, known: Delivery | None, now: dat
             raise NotDeliveredError
         withdrawn = None if spare is None else f"slot {slots.spare}, withdrawn at {rfc3339.render(now)}"
         return Decision(slots.with_slot(slots.spare, None), withdrawn, delivered)
-    issue.require_agreement()
+    # With an empty slot the next certificate replaces none, and a caller that forces it accepts that.
+    replaces = spare is not None and terms.request is not RenewalRequest.FORCE
+    if replaces and (contradiction := _first(_CONTRADICTIONS, issue)) is not None:
+        raise ContradictionError(contradiction)
     if delivered is None or delivered.slot != slots.current:
         return _undelivered(issue)
-    why = _reason(issue)
+    why = _first(_REASONS, issue)
     if why is None:
         return Decision(slots, None, delivered)
     if now < (free := spare_is_free(slots, delivered)) and terms.request is not RenewalRequest.FORCE:
@@ -324,8 +332,7 @@ def spare_is_free(slots: Slots, delivered: Delivery) -> datetime:
 
 def due_since(slots: Slots, terms: Terms) -> datetime:
     """When the current certificate is due, by the lifetime it was issued for."""
-    issued = slots.issued
-    return issued.not_before + age_when_due(issued.valid_days, terms.renew_before_days, terms.secret_name)
+    return due_at(slots.issued.not_before, slots.issued.valid_days, terms.renew_before_days, terms.secret_name)
 
 
 @dataclass(frozen=True)
@@ -337,6 +344,11 @@ class _Issue:
     known: Delivery | None
     now: datetime
     terms: Terms
+
+    @property
+    def current(self) -> str:
+        """Slot and generation of the current certificate (`a2`)."""
+        return f"{self.slots.current}{self.slots.issued.generation}"
 
     @property
     def shown(self) -> Delivery | None:
@@ -361,29 +373,6 @@ class _Issue:
         is_another = vault.delivery is not None and not self.slots.have(vault.delivery)
         return vault.exists and self.shown is None and not is_another and not self.terms.is_replaced
 
-    def require_agreement(self) -> None:
-        """Raises ContradictionError if the next certificate may replace one that pods use.
-
-        With an empty slot it replaces none, and a caller that forces it accepts that.
-        """
-        vault, shown, delivered = self.vault, self.shown, self.delivered
-        if self.terms.request is RenewalRequest.FORCE or self.slots.slot(self.slots.spare) is None:
-            return
-        if shown is not None and delivered is not None and shown.generation < delivered.generation:
-            raise ContradictionError(
-                f"has {shown.name} again, which is older than {delivered.name}, delivered at "
-                f"{rfc3339.render(delivered.at)}: pods that were there before use {delivered.name}, and pods that have "
-                f"started since use {shown.name}"
-            )
-        if self.may_have_any:
-            tags = "no tags of this stack" if vault.delivery is None else f"the tag {vault.delivery.name}"
-            start = "no nbf" if vault.not_before is None else f"nbf {rfc3339.render(vault.not_before)}"
-            names = (f"{name}{slot.generation}" for name in SLOTS if (slot := self.slots.slot(name)) is not None)
-            raise ContradictionError(
-                f"was written or edited by somebody else: it has {tags}, and {start}, so pods may have been given any "
-                f"of {' and '.join(names)}"
-            )
-
     def in_slot(self, name: SlotName) -> Slots:
         """The slots with the one called `name` issued now, later than everything that a loader may have seen."""
         existing = [slot for slot in (self.slots.a, self.slots.b) if slot is not None]
@@ -395,20 +384,59 @@ class _Issue:
         return self.slots.with_slot(name, Slot(number, start, self.terms.lifetime_days))
 
 
-def _reason(issue: _Issue) -> str | None:
-    """Why the current certificate, which was delivered, needs a successor; None if it needs none."""
-    slots, terms, now = issue.slots, issue.terms, issue.now
-    current = f"{slots.current}{slots.issued.generation}"
-    if issue.shown is None:
-        return f"as the vault no longer has {current}"
-    if terms.is_stale:
-        return "as the configuration of the credential changed"
-    if terms.request is not None:
-        return f"asked for at {rfc3339.render(now)}"
-    if issue.vault.delivery is None:
-        return f"as the vault has {current} without its tags"
-    due = due_since(slots, terms)
-    return f"due since {rfc3339.render(due)}" if not terms.hold and now >= due else None
+def _vault_is_behind(issue: _Issue) -> str | None:
+    shown, delivered = issue.shown, issue.delivered
+    if shown is None or delivered is None or shown.generation >= delivered.generation:
+        return None
+    return (
+        f"has {shown.name} again, which is older than {delivered.name}, delivered at {rfc3339.render(delivered.at)}: "
+        f"pods that were there before use {delivered.name}, and pods that have started since use {shown.name}"
+    )
+
+
+def _vault_was_edited(issue: _Issue) -> str | None:
+    if not issue.may_have_any:
+        return None
+    vault = issue.vault
+    tags = "no tags of this stack" if vault.delivery is None else f"the tag {vault.delivery.name}"
+    start = "no nbf" if vault.not_before is None else f"nbf {rfc3339.render(vault.not_before)}"
+    names = (f"{name}{slot.generation}" for name in SLOTS if (slot := issue.slots.slot(name)) is not None)
+    return (
+        f"was written or edited by somebody else: it has {tags}, and {start}, so pods may have been given any of "
+        f"{' and '.join(names)}"
+    )
+
+
+def _vault_lost_it(issue: _Issue) -> str | None:
+    return f"as the vault no longer has {issue.current}" if issue.shown is None else None
+
+
+def _document_is_stale(issue: _Issue) -> str | None:
+    return "as the configuration of the credential changed" if issue.terms.is_stale else None
+
+
+def _is_asked_for(issue: _Issue) -> str | None:
+    return f"asked for at {rfc3339.render(issue.now)}" if issue.terms.request is not None else None
+
+
+def _tags_are_gone(issue: _Issue) -> str | None:
+    return f"as the vault has {issue.current} without its tags" if issue.vault.delivery is None else None
+
+
+def _is_due(issue: _Issue) -> str | None:
+    due = due_since(issue.slots, issue.terms)
+    return f"due since {rfc3339.render(due)}" if not issue.terms.hold and issue.now >= due else None
+
+
+_Check: TypeAlias = Callable[[_Issue], str | None]
+# How the witnesses contradict each other: the next certificate might replace one that pods use.
+_CONTRADICTIONS: Final[tuple[_Check, ...]] = (_vault_is_behind, _vault_was_edited)
+# Why the current certificate, which was delivered, needs a successor. The first reason counts.
+_REASONS: Final[tuple[_Check, ...]] = (_vault_lost_it, _document_is_stale, _is_asked_for, _tags_are_gone, _is_due)
+
+
+def _first(checks: Iterable[_Check], issue: _Issue) -> str | None:
+    return next((text for check in checks if (text := check(issue)) is not None), None)
 
 
 def _undelivered(issue: _Issue) -> Decision:
@@ -416,7 +444,7 @@ def _undelivered(issue: _Issue) -> Decision:
     slots, terms, delivered = issue.slots, issue.terms, issue.delivered
     if delivered is not None and terms.hold and terms.request is None and not terms.is_stale:
         return Decision(replace(slots, current=delivered.slot), "on hold", delivered)
-    lost = f"{slots.current}{slots.issued.generation}"
+    lost = issue.current
     is_empty = slots.slot(slots.spare) is None
     if delivered is None and is_empty and issue.may_have_any and not slots.issued.is_withdrawn:
         # If it is the current certificate after all, it stays registered.
