@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar, get_args
 
-from pydantic import ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from identity import naming
@@ -19,7 +19,7 @@ from identity.infrastructure import InfrastructureNames
 from identity.settings.rules.infrastructure import LONGEST_STEM
 from identity.settings.rules.placeholders import refuse_placeholders
 from identity.settings.rules.stack import validate_settings
-from identity.settings.schema.base import INVALID
+from identity.settings.schema.base import RefusedValueError, unless_refused
 from identity.settings.schema.hosted_clusters import DEFAULT_ENCODING
 from identity.settings.schema.kms import key_vault_type_of
 from identity.settings.schema.model import Settings
@@ -33,15 +33,16 @@ from identity.settings.schema.problems import (
     enumerate_words,
     kind_of,
     path_of,
+    value_at,
 )
 from identity.settings.schema.schema_node import CREDENTIAL, REFUSED, SchemaNode
 from identity.similar import similar
 
 
 def fill_in(raw: dict[str, Any], local: LocalEnvironment | None) -> Mapping[Place, tuple[Place, ...]]:
-    """Complete `raw` in place. Returns the places filled in, each with the places that its value follows from.
+    """Complete `raw` in place. Returns the places that it fills in, each with the places that its value follows from.
 
-    If one of them is missing or has the wrong type, `INVALID` is filled in: only the source is reported.
+    If one of them is missing or has the wrong type, the value is missing as well: only the source is reported.
     """
     raw["cloud"] = _cloud(raw.get("cloud", DEFAULT_CLOUD), local)
     defaults = _Defaults(raw)
@@ -65,31 +66,30 @@ class _Defaults:
     filled: dict[Place, tuple[Place, ...]] = field(default_factory=dict)
 
     def _set(self, mapping: dict[str, Any], place: Place, key: str, value: object, *sources: Place) -> None:
-        """Set a key of the mapping at `place`, unless the configuration has it."""
+        """Set a key of the mapping at `place` to a value other than None, unless the configuration has it."""
         if key not in mapping:
-            mapping[key] = value
             self.filled[*place, key] = sources
+            if value is not None:
+                mapping[key] = value
 
     def fill_in_cluster(self, cluster: dict[str, Any], place: Place) -> None:
         raw, name = self.raw, cluster.get("name")
-        self._set(
-            cluster, place, "infraID", naming.dashed(name) if isinstance(name, str) else INVALID, (*place, "name")
-        )
-        self._set(cluster, place, "location", raw.get("location", INVALID), ("location",))
+        self._set(cluster, place, "infraID", naming.dashed(name) if isinstance(name, str) else None, (*place, "name"))
+        self._set(cluster, place, "location", raw.get("location"), ("location",))
         if cluster.get("infrastructure") == "create":
             self._fill_in_infrastructure(cluster, place)
         if cluster.get("issuer") == "create":
             issuer, cloud = cluster.get("issuerName"), raw["cloud"]
-            url: object = INVALID
+            url: object = None
             if isinstance(issuer, str) and isinstance(cloud, Cloud):
                 url = naming.issuer_url(issuer, cloud.storage_suffix)
             self._set(cluster, place, "issuerURL", url, (*place, "issuerName"))
         kms, at = cluster.get("kms"), (*place, "kms")
         if isinstance(kms, dict):
-            group = raw.get("resourceGroup", INVALID)
+            group = raw.get("resourceGroup")
             self._set(kms, at, "keyVaultType", key_vault_type_of(kms.get("activeKey")), (*at, "activeKey"))
             self._set(kms, at, "keyVaultResourceGroup", group, ("resourceGroup",))
-            group = kms["keyVaultResourceGroup"]
+            group = kms.get("keyVaultResourceGroup")
             self._set(kms, at, "backupKeyVaultResourceGroup", group, (*at, "keyVaultResourceGroup"))
         self._fill_in_identities(cluster, place)
 
@@ -109,12 +109,12 @@ class _Defaults:
             ("subnetID", names and names.subnet_id),
             ("securityGroupID", names and names.security_group_id),
         ):
-            self._set(cluster, place, key, value or INVALID, *sources)
+            self._set(cluster, place, key, value, *sources)
         dns, at = cluster.get("dns"), (*place, "dns")
         self._set(cluster, place, "dnsZoneResourceGroup", _group(dns), *sources, (*at, "publicZoneID"))
         if isinstance(dns, dict):
             domain = dns.get("baseDomain")
-            zone = names.private_zone_id(domain) if names and isinstance(domain, str) else INVALID
+            zone = names.private_zone_id(domain) if names and isinstance(domain, str) else None
             self._set(dns, at, "privateZoneID", zone, *sources, (*at, "baseDomain"))
 
     def _fill_in_identities(self, cluster: dict[str, Any], place: Place) -> None:
@@ -136,18 +136,19 @@ class _Defaults:
             if isinstance(credential, dict) and "secretName" in credential:
                 # A secret that exists already is mounted as it is, not copied.
                 self._set(identity, at, "secretName", credential["secretName"], (*at, "credential", "secretName"))
-            secret = naming.credentials_secret_name(row.secret_stem, name) if isinstance(name, str) else INVALID
+            secret = naming.credentials_secret_name(row.secret_stem, name) if isinstance(name, str) else None
             self._set(identity, at, "secretName", secret, (*place, "name"))
 
 
 def _group(dns: object) -> object:
-    """Resource group of the public zone; `INVALID` without one, which is refused at its own place."""
+    """Resource group of the public zone; None without one, which is refused at its own place."""
     try:
-        return naming.parse_arm_id(str(dns["publicZoneID"])).resource_group if isinstance(dns, dict) else INVALID
+        return naming.parse_arm_id(str(dns["publicZoneID"])).resource_group if isinstance(dns, dict) else None
     except (KeyError, ValueError):
-        return INVALID
+        return None
 
 
+_Model = TypeVar("_Model", bound=BaseModel)
 _SETTINGS: Final = SchemaNode(Settings)
 _BOOLEANS: Final = {"true": True, "false": False}
 # What a stack file leaves out arrives as the empty default that Pulumi.yaml declares for it.
@@ -176,13 +177,17 @@ def load_settings(
     """
     root = ReportedPlace(secret_keys)
     raw = _parse({**dict.fromkeys((key for key in written or () if ":" in key), ""), **config}, written, root)
+    refused = {problem.place for problem in root.problems}
     filled = fill_in(raw, local)
+    refused |= {place for place in filled if value_at(raw, place) is None}
     try:
         settings = Settings.model_validate(raw, context=raw["cloud"])
     except ValidationError as error:
-        errors = _reported_once(error.errors(include_url=False))
-        _describe(errors, filled, root)
-        settings = Settings.model_validate(_without_invalid(raw, errors), context=raw["cloud"])
+        errors = [each for each in _reported_once(error.errors(include_url=False)) if each["loc"] not in refused]
+        _describe(errors, filled, refused, root)
+        refused |= {each["loc"] for each in errors}
+    if refused:
+        settings = _valid_part(Settings, raw, refused, (), raw["cloud"])
     validate_settings(settings, local, root)
     if written is not None:
         refuse_placeholders(raw, filled, _SETTINGS, root)
@@ -199,7 +204,7 @@ def _in_order(problem: Problem) -> tuple[int, int]:
 
 
 def _parse(config: Mapping[str, str], written: Mapping[str, object] | None, root: ReportedPlace) -> dict[str, Any]:
-    """Values by key with parsed structures, without empty and unknown keys; `INVALID` for what cannot be parsed."""
+    """Values by key with parsed structures, without empty and unknown keys, and without what cannot be parsed."""
     raw: dict[str, Any] = {}
     for key, text in sorted(config.items()):
         node = _SETTINGS.step(key)
@@ -209,7 +214,7 @@ def _parse(config: Mapping[str, str], written: Mapping[str, object] | None, root
             raw[key] = _parse_structure(text, node, root / key)
         else:
             raw[key] = _plain(key, text, written, node)
-    return {key: value for key, value in raw.items() if value is INVALID or value not in _LEFT_OUT}
+    return {key: value for key, value in raw.items() if value not in _LEFT_OUT}
 
 
 def _plain(key: str, text: str, written: Mapping[str, object] | None, node: SchemaNode) -> object:
@@ -221,7 +226,7 @@ def _plain(key: str, text: str, written: Mapping[str, object] | None, node: Sche
 
 
 def _parse_structure(text: str, node: SchemaNode, at: ReportedPlace) -> Any:
-    """The mapping or list that Pulumi passes as JSON."""
+    """The mapping or list that Pulumi passes as JSON; None for a refused text."""
     value: object
     try:
         return json.loads(text, object_pairs_hook=_mapping) if text else None
@@ -230,7 +235,7 @@ def _parse_structure(text: str, node: SchemaNode, at: ReportedPlace) -> Any:
     except (ValueError, RecursionError):  # RecursionError: thousands of brackets
         value, reason = text, ""
     at.refuse(value, rule=node.rule, accepted=node.accepted, fix=_fix(at, node, value), reason=reason)
-    return INVALID
+    return None
 
 
 class _BrokenNameError(ValueError):
@@ -266,8 +271,10 @@ def _reported_once(errors: list[ErrorDetails]) -> list[ErrorDetails]:
     ]
 
 
-def _describe(errors: list[ErrorDetails], filled: Mapping[Place, tuple[Place, ...]], root: ReportedPlace) -> None:
-    refused = {error["loc"] for error in errors}
+def _describe(
+    errors: list[ErrorDetails], filled: Mapping[Place, tuple[Place, ...]], before: Set[Place], root: ReportedPlace
+) -> None:
+    refused = before | {error["loc"] for error in errors}
     for error in errors:
         place = error["loc"]
         sources = (source for end in range(1, len(place) + 1) for source in filled.get(place[:end], ()))
@@ -347,28 +354,50 @@ def _refuse_unknown_key(at: ReportedPlace) -> None:
     )
 
 
-def _without_invalid(raw: dict[str, Any], errors: list[ErrorDetails]) -> dict[str, Any]:
-    """`raw` (changed in place) with `INVALID` at the errors' places, and without unknown keys."""
-    for error in errors:
-        place = error["loc"]
-        is_name = _refuses_name(error)
-        kept = place[:-1] if is_name else place if _SETTINGS.at(place) is None else _replaceable(place)
-        holder: Any = raw
-        for step in kept[:-1]:
-            holder = INVALID if holder is INVALID else holder[step]
-        if holder is INVALID:
-            continue
-        if is_name or _SETTINGS.at(place) is None:
-            holder.pop(kept[-1], None)
-        else:
-            holder[kept[-1]] = INVALID
-    return raw
+def _valid_part(
+    model: type[_Model], raw: Mapping[str, Any], refused: Set[Place], place: Place, cloud: object
+) -> _Model:
+    """The model at `place` without the fields in which something was refused."""
+    fields = {name: (str(info.alias), info) for name, info in model.model_fields.items()}
+    partial = _without_fields(model, {name for name, (key, _) in fields.items() if key in raw})
+    for name, (key, info) in fields.items():
+        with unless_refused():
+            if key in raw:
+                value = _valid_value(info.rebuild_annotation(), raw[key], refused, (*place, key), cloud)
+                vars(partial)[name] = value
+            elif (*place, key) not in refused:
+                vars(partial)[name] = info.get_default(call_default_factory=True)
+    return partial
 
 
-def _replaceable(place: Place) -> Place:
-    """The innermost place around `place` that takes `INVALID`: a field of a model, or a model in a list or mapping."""
-    for end in range(len(place), 1, -1):
-        node, holder = _SETTINGS.at(place[:end]), _SETTINGS.at(place[: end - 1])
-        if (node and node.model) or (holder and holder.model):
-            return place[:end]
-    return place[:1]
+def _without_fields(model: type[_Model], given: set[str] | None = None) -> _Model:
+    partial = model.model_construct(given)
+    vars(partial).clear()
+    return partial
+
+
+def _valid_value(annotation: Any, value: Any, refused: Set[Place], place: Place, cloud: object) -> Any:
+    """What is valid of the value at `place`; raises RefusedValueError if it is useless without the rest.
+
+    A model in a list or a mapping stays, if need be without any field: rules count the others by their places.
+    """
+    if not any(each[: len(place)] == place for each in refused):
+        return TypeAdapter(annotation).validate_python(value, context=cloud)
+    node = SchemaNode.of(annotation)
+    if place in refused:
+        raise RefusedValueError
+    if node.model and isinstance(value, Mapping):
+        return _valid_part(node.model, value, refused, place, cloud)
+
+    def entry(key: str | int, item: Any) -> Any:
+        inner = get_args(node.annotation)[1 if node.is_mapping else 0]
+        try:
+            return _valid_value(inner, item, refused, (*place, key), cloud)
+        except RefusedValueError:
+            if (model := SchemaNode.of(inner).model) is None:
+                raise
+            return _without_fields(model)
+
+    if isinstance(value, Mapping):
+        return {key: entry(key, item) for key, item in value.items() if (*place, key, "[key]") not in refused}
+    return tuple(entry(index, item) for index, item in enumerate(value))

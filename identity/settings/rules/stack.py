@@ -23,7 +23,7 @@ from identity.settings.schema.problems import ReportedPlace, enumerate_words
 
 
 def validate_settings(settings: Settings, local: LocalEnvironment | None, root: ReportedPlace) -> None:
-    """Apply every rule; `settings` may hold `INVALID` wherever a value was."""
+    """Apply every rule; `settings` may lack what was refused."""
     apply(_RULES, settings, root)
     apply((_kubeconfig_is_the_local_clouds,), settings, local, root)
     with unless_refused():

@@ -5,41 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
-from typing import Any, Final, NoReturn, Self, TypeVarTuple
+from typing import TYPE_CHECKING, Any, TypeVarTuple
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    ModelWrapValidatorHandler,
-    ValidatorFunctionWrapHandler,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
 _Arguments = TypeVarTuple("_Arguments")
 
 
-class _DependsOnInvalidError(Exception):
-    """A rule needed a value that was refused already, so there is nothing more to report."""
-
-
-class _Invalid:
-    """Every use of it ends the rule: a second complaint about the same value would not help."""
-
-    def _end(self, *_: object) -> NoReturn:
-        raise _DependsOnInvalidError
-
-    __getattr__ = __getitem__ = __iter__ = __contains__ = __len__ = __bool__ = __hash__ = __eq__ = __ne__ = _end
-    __lt__ = __le__ = __gt__ = __ge__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __str__ = _end
-
-
-INVALID: Final = _Invalid()
+class RefusedValueError(Exception):
+    """A rule needed a value that was refused already: a second complaint about it would not help."""
 
 
 def unless_refused() -> AbstractContextManager[None]:
     """End a rule, or one step of it, at the first value that was refused already."""
-    return suppress(_DependsOnInvalidError)
+    return suppress(RefusedValueError)
 
 
 def apply(rules: Iterable[Callable[[*_Arguments], None]], *arguments: *_Arguments) -> None:
@@ -57,16 +37,13 @@ class FilledIn:
 
 
 class Model(BaseModel):
-    """Frozen, camelCase in the stack file, no unknown keys; `INVALID` may replace every value."""
+    """Frozen, camelCase in the stack file, no unknown keys. It lacks a field whose value was refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, hide_input_in_errors=True)
 
-    @model_validator(mode="wrap")
-    @classmethod
-    def _let_invalid_models_pass(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Any:
-        return value if value is INVALID else handler(value)
+    if not TYPE_CHECKING:  # for mypy every model would have every attribute
 
-    @field_validator("*", mode="wrap")
-    @classmethod
-    def _let_invalid_values_pass(cls, value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-        return value if value is INVALID else handler(value)
+        def __getattr__(self, name: str) -> Any:
+            if name in type(self).model_fields:
+                raise RefusedValueError
+            return super().__getattr__(name)

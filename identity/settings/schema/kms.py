@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import Field, ValidationError, ValidationInfo, field_validator
+from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo
 
 from identity.clouds import Cloud
 from identity.settings.schema import types
@@ -26,8 +26,37 @@ class KmsKey(Model):
 
 KeyVaultType: TypeAlias = Literal["KeyVault", "ManagedHSM"]
 _KEY_URL: Final = re.compile(r"https://([^/.]+)\.([^/]+)/keys/([^/]+)/([^/]+)/?")
+
+
+def _take_url_apart(key: Any, info: ValidationInfo) -> Any:
+    """Parse a key's URL; the validation's context is the stack's cloud, or another value that was refused."""
+    if not isinstance(key, str):
+        return key
+    match = _KEY_URL.fullmatch(key)
+    if match is None:
+        raise refused("")
+    vault, suffix, name, version = match.groups()
+    if isinstance(info.context, Cloud):
+        # Beside a refused key it is validated alone.
+        _check_suffix(suffix, info.context, (getattr(info, "data", None) or {}).get("key_vault_type"))
+    try:
+        return KmsKey.model_validate({"keyVaultName": vault, "keyName": name, "keyVersion": version})
+    except ValidationError as error:
+        part = error.errors()[0]
+        raise refused(f"{part['loc'][0]}: {part['ctx']['reason'] or 'not a valid value'}") from None
+
+
+def _check_suffix(suffix: str, cloud: Cloud, key_vault_type: Any) -> None:
+    """Refuse the URL of another cloud, or of the other service unless the type was refused itself."""
+    services = {"KeyVault": ("vaults", cloud.vault_suffix), "ManagedHSM": ("managed HSMs", cloud.managed_hsm_suffix)}
+    if isinstance(key_vault_type, str) and suffix != services[key_vault_type][1]:
+        what, where = services[key_vault_type]
+        raise refused(f"the {what} of this cloud are at {where}")
+
+
 _KmsKeyOrUrl: TypeAlias = Annotated[
     KmsKey,
+    BeforeValidator(_take_url_apart),
     ValueSpec(
         rule="kms-key",
         accepted="a mapping with keyVaultName, keyName and keyVersion, or the key's URL "
@@ -91,32 +120,6 @@ class KmsSettings(Model):
     def is_managed_hsm(self) -> bool:
         """Whether the keys are in a managed HSM, whose roles are assigned in the HSM itself and not by ARM."""
         return self.key_vault_type == "ManagedHSM"
-
-    @field_validator("active_key", "backup_key", mode="before")
-    @classmethod
-    def _take_url_apart(cls, key: Any, info: ValidationInfo) -> Any:
-        """Parse a key's URL; the validation's context is the stack's cloud, or another value that was refused."""
-        if not isinstance(key, str):
-            return key
-        match = _KEY_URL.fullmatch(key)
-        if match is None:
-            raise refused("")
-        vault, suffix, name, version = match.groups()
-        if isinstance(info.context, Cloud):
-            _check_suffix(suffix, info.context, info.data.get("key_vault_type"))
-        try:
-            return KmsKey.model_validate({"keyVaultName": vault, "keyName": name, "keyVersion": version})
-        except ValidationError as error:
-            part = error.errors()[0]
-            raise refused(f"{part['loc'][0]}: {part['ctx']['reason'] or 'not a valid value'}") from None
-
-
-def _check_suffix(suffix: str, cloud: Cloud, key_vault_type: Any) -> None:
-    """Refuse the URL of another cloud, or of the other service unless the type was refused itself."""
-    services = {"KeyVault": ("vaults", cloud.vault_suffix), "ManagedHSM": ("managed HSMs", cloud.managed_hsm_suffix)}
-    if isinstance(key_vault_type, str) and suffix != services[key_vault_type][1]:
-        what, where = services[key_vault_type]
-        raise refused(f"the {what} of this cloud are at {where}")
 
 
 def key_vault_type_of(key: object) -> KeyVaultType:
