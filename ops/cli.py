@@ -6,16 +6,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from identity.version import read_version
+
+if TYPE_CHECKING:
+    from ops.commands.options import Screen
+    from ops.stack.engine import Engine
 
 # Unknown options are passed on to the engine, or to the wrapped command.
 _PASS_ON: Final = {"context_settings": {"allow_extra_args": True, "ignore_unknown_options": True}}
@@ -116,6 +120,20 @@ class _Commands(TyperGroup):
         return name, COMMANDS[name].load() if name else None, rest
 
 
+class _Inspector:
+    """`ops.commands.options.Inspector`, which imports a command when it is asked."""
+
+    def show_status(self, engine: Engine, screen: Screen) -> None:
+        from ops.commands.status import show
+
+        show(engine, screen)
+
+    def ended_credentials(self, engine: Engine, clusters: Collection[str]) -> str | None:
+        from ops.doctor.examination import ended_credentials
+
+        return ended_credentials(engine, clusters)
+
+
 def application() -> typer.Typer:
     cli = typer.Typer(
         name="idstack",
@@ -123,7 +141,7 @@ def application() -> typer.Typer:
         help="Azure identities of HostedClusters: deploy a stack, check its credentials, destroy it.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={"help_option_names": ["-h", "--help"], "obj": _Inspector()},
     )
     cli.callback()(_options)
     return cli

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from functools import partial
 
 import typer
 
 from ops.commands.local_start import start_local_cloud
-from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
+from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption, inspector
 from ops.guards.control_planes import require_no_control_plane
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
@@ -36,9 +37,9 @@ def down(
         _require_named(context, stack)
         _refuse_shared(engine)
         refuse_half_moves(engine)
-        require_no_control_plane(engine, partial(_warn, screen))
+        require_no_control_plane(engine, partial(_warn, context, engine, screen))
         engine.destroy(context.args)
-    others = _remove_local(engine, screen, context.args) if engine.is_local and local_paths().state.exists() else []
+    others = _remove_local(engine, screen, context) if engine.is_local and local_paths().state.exists() else []
     if as_json:
         screen.document({"stack": stack, "removed": engine.is_local})
     elif others:
@@ -74,16 +75,16 @@ def _refuse_shared(engine: Engine) -> None:
         raise CommandError(f"nothing was destroyed: {', '.join(unread)} may share its vault, and cannot be read")
 
 
-def _remove_local(engine: Engine, screen: Screen, arguments: list[str]) -> list[str]:
+def _remove_local(engine: Engine, screen: Screen, context: typer.Context) -> list[str]:
     """Remove the stack, and the local cloud if it has no other stacks; returns the names of those."""
     start_local_cloud(screen)
     screen.step("pulumi destroy")
     engine.prepare()
     _refuse_shared(engine)
     refuse_half_moves(engine)
-    require_no_control_plane(engine, partial(_warn, screen))
+    require_no_control_plane(engine, partial(_warn, context, engine, screen))
     local_cloud.play(engine.stack, (), output=screen.output)
-    engine.destroy(arguments)
+    engine.destroy(context.args)
     engine.remove()
     if others := engine.siblings():
         return others
@@ -92,5 +93,6 @@ def _remove_local(engine: Engine, screen: Screen, arguments: list[str]) -> list[
     return []
 
 
-def _warn(screen: Screen, text: str) -> None:
-    screen.console.print(f"warning: {text}")
+def _warn(context: typer.Context, engine: Engine, screen: Screen, clusters: Collection[str]) -> None:
+    if warning := inspector(context).ended_credentials(engine, clusters):
+        screen.console.print(f"warning: {warning}")

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol, TypeAlias, cast
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -22,6 +22,7 @@ from ops.stack.errors import CommandError, printable
 from ops.stack.streaming import Deadline
 
 if TYPE_CHECKING:
+    from ops.stack.engine import Engine
     from ops.world.selection import Selection
 
 
@@ -222,3 +223,18 @@ class Screen:
 
     def document(self, document: Any) -> None:
         print(json.dumps(document, indent=2))
+
+
+class Inspector(Protocol):
+    """What a command that changes a stack asks of those that inspect it; it imports none of them (`ops/cli.py`)."""
+
+    def show_status(self, engine: Engine, screen: Screen) -> None:
+        """Print what `status` shows; raises CommandError for an identity that cannot sign in, and for findings."""
+
+    def ended_credentials(self, engine: Engine, clusters: Collection[str]) -> str | None:
+        """A warning about the credentials with which HyperShift deletes these hosted clusters; None for sound ones."""
+
+
+def inspector(context: typer.Context) -> Inspector:
+    """The inspector of this command line."""
+    return cast("Inspector", context.obj)

@@ -9,12 +9,11 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
-from ops.adoption import owner_ids
 from ops.commands.local_start import prepare
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
 from ops.commands.up import up
 from ops.guards.infra_ids import refuse_duplicates
-from ops.recovery import settle
+from ops.recovery import owner_ids, settle
 from ops.recovery.orphans import Orphan, settled
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError

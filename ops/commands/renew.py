@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 import typer
 
 from ops.commands.local_start import prepare
-from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
-from ops.commands.status import show
+from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption, inspector
 from ops.outputs.rows import rows
 from ops.renewal.guard import renewable
 from ops.renewal.run import RenewalRun
@@ -37,14 +36,14 @@ def renew(
     clusters = engine.outputs().get("hostedClusters", {}).values()
     if clusters and not any(cluster["controlPlane"] for cluster in clusters):
         screen.console.print(f"no identity of the stack {stack} has a certificate: nothing expires")
-        show(engine, screen)
+        inspector(context).show_status(engine, screen)
         return
     if not identities:
         raise CommandError(
             f"the stack {stack} has no certificate to renew: `.venv/bin/idstack up --stack {stack}` issues the first"
         )
     outcome = RenewalRun(engine, screen.console, {}, context.args).renew(identities)
-    show(engine, screen)
+    inspector(context).show_status(engine, screen)
     if overdue := _due(engine, outcome.left_out):
         raise CommandError(f"a renewal is due and was left out: {', '.join(overdue)}; the reasons are printed above")
     if outcome.failed:

@@ -14,9 +14,16 @@ from identity.credentials.renewal_request import RenewalRequest
 from identity.credentials.schedule import Delivery, Slot, Slots, spare_is_free
 from identity.plugin_schema import CertificateSlot, CredentialSecretState, RenewalScheduleState
 from identity.similar import similar
-from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption, complete_identities
+from ops.commands.options import (
+    DEFAULT_STACK,
+    JsonOption,
+    Screen,
+    StackOption,
+    TimeLimitOption,
+    complete_identities,
+    inspector,
+)
 from ops.commands.renew import prepare_renewal
-from ops.commands.status import show
 from ops.renewal.guard import Renewable, renewable
 from ops.renewal.run import RenewalRun
 from ops.stack.engine import Engine
@@ -74,12 +81,12 @@ def rotate(
                 f"the leaked certificates are withdrawn, and the state has no secret of {', '.join(lost)}: run "
                 f"`.venv/bin/idstack recover --stack {stack}`, which delivers new ones"
             )
-        show(engine, screen)
+        inspector(context).show_status(engine, screen)
         return
     if register:
         # The state may not know yet that the certificate is gone.
         _run(engine, screen, identities, RenewalRequest.REGISTER, ("--refresh", *context.args))
-        show(engine, screen)
+        inspector(context).show_status(engine, screen)
         return
     if revoke:
         screen.console.print(_revocation(identities))
@@ -88,7 +95,7 @@ def rotate(
     _run(engine, screen, identities, RenewalRequest.FORCE if force or revoke else RenewalRequest.RENEW, context.args)
     if revoke:
         _run(engine, screen, identities, RenewalRequest.WITHDRAW, context.args)
-    show(engine, screen)
+    inspector(context).show_status(engine, screen)
 
 
 def _replace(engine: Engine, screen: Screen, identities: Sequence[Renewable], arguments: Sequence[str]) -> None:

@@ -28,6 +28,7 @@ from ops.commands.options import (
     Screen,
     StackOption,
     TimeLimitOption,
+    inspector,
 )
 from ops.guards.infra_ids import refuse_duplicates
 from ops.outputs.rows import Row, TokenProbe, TokenRow, has_probes, rows, token_probes, token_rows
@@ -71,21 +72,21 @@ def up(
     with naming_owners(engine):
         engine.up(arguments)
     if environment is None:
-        _show(engine, screen)
+        inspector(context).show_status(engine, screen)
         return
     outputs = engine.outputs()
     accounts, documents = deployments(settings_of(engine), outputs) if token_probes(outputs) else ([], [])
     local_cloud.play(engine.stack, documents, output=screen.output)
     if not accounts and not has_probes(outputs):
         screen.step("credentials: HyperShift's operators create the pods, so there are no probes")
-        _show(engine, screen)
+        inspector(context).show_status(engine, screen)
         return
     screen.step("credential probes")
     signed = _wait_until_green(lambda: _read_sign_ins(outputs, accounts, environment), screen.console)
     if has_probes(outputs):
         _show_sign_ins(stack, signed, environment, screen)
     else:
-        _show(engine, screen)
+        inspector(context).show_status(engine, screen)
 
 
 @dataclass(frozen=True)
@@ -135,13 +136,6 @@ def _show_sign_ins(stack: str, signed: ProbeRows, environment: LocalEnvironment,
     if failing:
         raise CommandError(f"not every sign-in works: {', '.join(failing)}")
     screen.console.print(_next_steps(stack, environment))
-
-
-def _show(engine: Engine, screen: Screen) -> None:
-    # The doctor's checks take a third of a second to import, which a stack with probes does not need.
-    from ops.commands.status import show
-
-    show(engine, screen)
 
 
 def _wait_until_green(read: Callable[[], ProbeRows], console: Console) -> ProbeRows:

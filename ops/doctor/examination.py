@@ -1,12 +1,15 @@
-"""The findings about a stack but for its pods' sign-ins, for `status` and `graph`."""
+"""The findings about a stack for other commands: `status`, `graph` and `down`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from identity.azure.records import SecretMetadata
 from ops.doctor.checks.access import SIGN_IN
+from ops.doctor.checks.sign_in import REGISTRATION
+from ops.doctor.checks.vault import SECRET
 from ops.doctor.diagnosis import CheckResult, CheckStatus, ExitCode, diagnose
 from ops.doctor.model.check import Stage
 from ops.doctor.registry import STATUS_CHECKS
@@ -96,3 +99,31 @@ def examine(engine: Engine, selection: Selection = EVERYTHING) -> Examination:
         raise NotSignedInError(f"signing in to Azure: {refused.evidence}; {refused.fix}")
     versions = {name: secret.version for name, secret in world.secrets.items() if isinstance(secret, SecretMetadata)}
     return Examination(tuple(diagnose(world, STATUS_CHECKS)), versions)
+
+
+_CREDENTIAL_CHECKS: Final = (SECRET, REGISTRATION)
+
+
+def ended_credentials(engine: Engine, clusters: Collection[str]) -> str | None:
+    """The warning for the deletion of these hosted clusters; None if all their credentials sign in.
+
+    A failed read is a warning, too.
+    """
+    if not clusters:
+        return None
+    world = look(engine, {part for check in _CREDENTIAL_CHECKS for part in check.needs})
+    results = [result for result in diagnose(world, _CREDENTIAL_CHECKS) if result.cluster in clusters]
+    consequence = (
+        "HyperShift deletes machines, volumes and load balancers with them. It gives up a machine that it cannot "
+        "delete for ten minutes: the HostedCluster is deleted, and the machine stays in Azure. `.venv/bin/idstack "
+        f"sweep --stack {engine.stack}` lists such machines."
+    )
+    if broken := [result for result in results if result.status is CheckStatus.BROKEN]:
+        ended = "; ".join(f"{result.identity} of {result.cluster} ({result.evidence})" for result in broken)
+        return (
+            f"HyperShift cannot sign in with all credentials: {ended}. {consequence} `.venv/bin/idstack doctor --stack "
+            f"{engine.stack}` has the fix for each: apply it first"
+        )
+    if unread := dict.fromkeys(result.evidence for result in results if result.status is CheckStatus.NOT_CHECKED):
+        return f"the credentials of {', '.join(clusters)} cannot be checked ({'; '.join(unread)}). {consequence}"
+    return None

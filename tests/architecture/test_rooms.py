@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from tests.architecture.source import ROOT, files, imports, place
+from tests.architecture.source import ROOT, files, imports, module_of, place
 
 # What each room may import of the others. `tests` may import every room; the benchmark alone imports `tests`.
 ROOMS: Final[Mapping[str, frozenset[str]]] = {
@@ -30,6 +30,15 @@ ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "examples": frozenset({"components"}),
     "__main__": frozenset({"components"}),
 }
+# Commands that change a stack, and the packages of those that inspect, migrate or rehearse.
+_RUNS: Final = ("up", "preview", "down", "renew", "rotate", "recover", "backup", "restore", "pulumi")
+_OTHERS: Final = tuple(
+    f"ops.{name}"
+    for name in (
+        *("doctor", "graph", "sweep", "adoption", "rehearsal", "fleet"),
+        *(f"commands.{command}" for command in ("doctor", "graph", "status", "explain", "sweep", "rehearse", "fleet")),
+    )
+)
 # Imports every module of a package and prints which others of this program, or of Pulumi, came along.
 _IMPORT_ALL = """
 import importlib, pkgutil, sys
@@ -53,6 +62,26 @@ def test_a_room_imports_only_the_rooms_below_it(room: str) -> None:
         for line, module in imports(file)
         if _room(module) in forbidden
     ]
+
+
+@pytest.mark.parametrize("command", _RUNS)
+def test_a_command_that_changes_a_stack_needs_none_that_inspects(command: str) -> None:
+    modules = {module_of(file): file for file in files("ops")}
+    assert all(any(name.startswith(other) for name in modules) for other in _OTHERS)
+    needed = {f"ops.commands.{command}"}
+    while (
+        more := {
+            name
+            for known in needed
+            for _, module in imports(modules[known])
+            for name in (module, module.rpartition(".")[0])
+            if name in modules
+        }
+        - needed
+    ):
+        needed |= more
+    assert len(needed) > 5, needed
+    assert not [name for name in sorted(needed) if name.startswith(_OTHERS)]
 
 
 def test_every_folder_with_python_is_a_room() -> None:

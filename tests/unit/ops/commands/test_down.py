@@ -148,7 +148,7 @@ def ended(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         asked.append(list(clusters))
         return f"credentials of {asked[-1]} have ended" if asked[-1] else None
 
-    monkeypatch.setattr("ops.guards.control_planes.ended_credentials", warning)
+    monkeypatch.setattr("ops.doctor.examination.ended_credentials", warning)
     return asked
 
 

@@ -50,7 +50,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """No other stack, in this backend or in another, has anything of this one's (`tests/unit/ops/siblings`)."""
     for command in ("recover", "up"):
         monkeypatch.setattr(f"ops.commands.{command}.refuse_duplicates", lambda *_: None)
-    monkeypatch.setattr("ops.adoption.owner_ids.refuse_lost", lambda *_: None)
+    monkeypatch.setattr("ops.recovery.owner_ids.refuse_lost", lambda *_: None)
 
 
 def lock_of(pid: int, host: str = "") -> str:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from identity.state_schema import CURRENT
-from ops.adoption import owner_ids
+from ops.recovery import owner_ids
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.state import UNKNOWN

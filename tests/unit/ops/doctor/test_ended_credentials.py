@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from ops.guards import control_planes
-from ops.guards.control_planes import ended_credentials
+from ops.doctor import examination
+from ops.doctor.examination import ended_credentials
 from ops.stack.engine import Engine
 from ops.world.seen import Part, Unread
 from ops.world.stack_world import StackWorld
@@ -27,7 +27,7 @@ def warned(monkeypatch: pytest.MonkeyPatch, world: StackWorld, *clusters: str) -
         assert parts == {Part.STATE, Part.SECRETS, Part.APPLICATIONS}
         return world
 
-    monkeypatch.setattr(control_planes, "look", look)
+    monkeypatch.setattr(examination, "look", look)
     return ended_credentials(Engine("dev"), clusters)
 
 
