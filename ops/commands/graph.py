@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final
@@ -13,19 +12,13 @@ from typing import Annotated, Final
 import typer
 
 from ops.commands.options import DEFAULT_STACK, ClusterOption, Screen, StackOption, output_option, require_cluster
-from ops.commands.status import brought_up
-from ops.doctor.examination import Examination, UnreadError, examine
+from ops.doctor.examination import Examination, UnreadError, read_status
 from ops.doctor.report import findings
 from ops.graph import html, mermaid, svg
-from ops.graph.build import GraphSources, build
+from ops.graph.build import build
 from ops.graph.model import Health, IdentityGraph
-from ops.outputs.rows import read_probes, rows, running_token_rows
-from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError, writing
-from ops.world.cluster_state import read_cluster_state
-from ops.world.compared_identities import read_managed_identities
-from ops.world.probes import ProbesUnreachableError
 
 
 class GraphFormat(StrEnum):
@@ -96,27 +89,5 @@ def read(stack: str) -> tuple[IdentityGraph, Examination]:
     The graph names what cannot be read (probes, managed identities, the management cluster). Raises CommandError for a
     stack that does not exist or was never brought up.
     """
-    engine = Engine(stack, output=sys.stderr.fileno())
-    environment = local_cloud.of(stack)
-    outputs = brought_up(engine)
-    examination = examine(engine)
-    answers, unread = None, [*examination.unread]
-    try:
-        answers = read_probes(environment, outputs)
-    except ProbesUnreachableError as error:
-        unread.append(f"the credential probes: {error}")
-    graph = build(
-        GraphSources(
-            stack=stack,
-            at=datetime.now(UTC),
-            outputs=outputs,
-            rows=rows(outputs, answers),
-            accounts=running_token_rows(outputs, answers),
-            managed=read_managed_identities(engine, outputs),
-            state=read_cluster_state(engine, outputs, examination.versions),
-            resources=engine.resources(),
-            examination=examination,
-            unread=tuple(unread),
-        )
-    )
-    return graph, examination
+    status = read_status(Engine(stack, output=sys.stderr.fileno()))
+    return build(status), status.examination

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from identity.clouds import LocalEnvironment
 from identity.credentials import rfc3339
-from identity.outputs import StackOutputs
 from ops.commands.options import (
     DEFAULT_STACK,
     ClusterOption,
@@ -22,11 +22,11 @@ from ops.commands.options import (
     StackOption,
     selected,
 )
-from ops.doctor.examination import NotSignedInError, UnreadError, examine
+from ops.doctor.examination import NotSignedInError, Status, UnreadError, brought_up, read_status
 from ops.doctor.report import findings
 from ops.outputs.metrics import render as render_metrics
 from ops.outputs.metrics import write as write_metrics
-from ops.outputs.rows import Row, read_probes, rows, running_token_rows
+from ops.outputs.rows import rows
 from ops.outputs.tables import (
     conditions_table,
     credentials,
@@ -38,8 +38,7 @@ from ops.outputs.tables import (
 from ops.stack import local_cloud, plugins
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError, WrongUsageError
-from ops.world.cluster_state import ClusterState, read_cluster_state
-from ops.world.compared_identities import read_managed_identities
+from ops.world.cluster_state import ClusterState
 from ops.world.selection import EVERYTHING, Selection
 
 
@@ -63,14 +62,14 @@ def status(
     screen, now, selection = Screen(as_json), datetime.now(UTC), selected(cluster, identity)
     if metrics is not None and not selection.is_everything:
         raise WrongUsageError("--metrics writes the whole stack: leave out --cluster and --identity")
-    identities, unread = show(Engine(stack, output=screen.output), screen, metrics, selection)
-    if overdue := [f"{row.identity} of {row.cluster}" for row in identities if row.is_overdue(now)]:
+    shown = show(Engine(stack, output=screen.output), screen, metrics, selection)
+    if overdue := [f"{row.identity} of {row.cluster}" for row in shown.rows if row.is_overdue(now)]:
         raise RenewalOverdueError(
             f"the renewal of these certificates is overdue: {', '.join(overdue)}. `.venv/bin/idstack renew --stack "
             f"{stack}` renews what the stack issues, or says why it cannot; a credential that was issued elsewhere has "
             f"to be replaced. {judged_by(now)}"
         )
-    if unread:
+    if unread := (*shown.managed.unread, *shown.examination.unread_of_identities):
         raise UnreadError(unread)
 
 
@@ -85,103 +84,92 @@ class RenewalOverdueError(CommandError):
     exit_code = 3
 
 
-def show(
-    engine: Engine, screen: Screen, metrics: Path | None = None, selection: Selection = EVERYTHING
-) -> tuple[list[Row], tuple[str, ...]]:
-    """Print the selected rows of a stack, write them to a file of metrics if one is named; returns them.
-
-    The texts beside them say why something about an identity was not read.
+def show(engine: Engine, screen: Screen, metrics: Path | None = None, selection: Selection = EVERYTHING) -> Status:
+    """Print the selected rows of a stack, write them to a file of metrics if one is named; returns what was read.
 
     Raises CommandError for a stack that does not exist or was never brought up, an expired certificate, a missing
     managed identity, findings of the doctor in Azure, metrics that cannot be written and, locally, a failed sign-in.
     The metrics of a stack that is not complete are not written.
     """
-    stack = engine.stack
-    environment = local_cloud.of(stack)
-    outputs, now = brought_up(engine), datetime.now(UTC)
     try:
-        examination = examine(engine, selection)
+        status = read_status(engine, selection)
     except NotSignedInError:
         if not screen.as_json:
-            delivered = credentials(selection.of_rows(rows(outputs, None)), now, screen.console.width)
-            screen.console.print(with_caption(delivered, "as the last run delivered them: nothing was read in Azure"))
+            delivered = selection.of_rows(rows(brought_up(engine), None))
+            table = credentials(delivered, datetime.now(UTC), screen.console.width)
+            screen.console.print(with_caption(table, "as the last run delivered them: nothing was read in Azure"))
         raise
-    reports = read_probes(environment, outputs)
-    exchanges = [row for row in running_token_rows(outputs, reports) if selection.has(row.of.cluster, row.of.row.field)]
-    identities = selection.of_rows(rows(outputs, reports))
-    managed = read_managed_identities(engine, outputs)
-    managed = replace(managed, rows=tuple(selection.of_rows(managed.rows)))
-    cluster = read_cluster_state(engine, outputs, examination.versions)
-    state = cluster or ClusterState()
-    conditions = tuple(one for one in state.conditions if selection.has(one.cluster, None))
-    state = replace(state, conditions=conditions, mounts=tuple(selection.of_rows(state.mounts)))
-    if metrics is not None and examination.is_complete:
-        is_broken = examination.is_broken
-        write_metrics(metrics, render_metrics(stack, identities, managed.rows, state.mounts, is_broken, now))
+    if status.unreachable is not None:
+        raise status.unreachable
+    if metrics is not None and status.examination.is_complete:
+        mounts, is_broken = (status.cluster or ClusterState()).mounts, status.examination.is_broken
+        text = render_metrics(status.stack, status.rows, status.managed.rows, mounts, is_broken, status.at)
+        write_metrics(metrics, text)
+    environment = local_cloud.of(status.stack)
     if screen.as_json:
-        document = {
-            "stack": stack,
-            "rows": [row.to_json(now) for row in identities],
-            "managedIdentities": managed.to_json(),
-        }
-        if cluster is not None:
-            document["managementCluster"] = state.to_json()
-        if exchanges:
-            document["serviceAccounts"] = [row.to_json() for row in exchanges]
-        if environment is not None:
-            document["providers"] = {plugin.name: plugin.kind for plugin in plugins.installed()}
-        document["findings"] = [finding.to_json() for finding in examination.findings]
-        document["unread"] = list(examination.unread)
-        screen.document(document)
+        screen.document(_document(status, is_local=environment is not None))
     else:
-        width = screen.console.width
-        table = credentials(identities, now, width)
-        if environment is not None:
-            with_caption(table, plugins.describe(plugins.installed()))
-        shown: list[Table | Text | str] = [table]
-        if environment is not None and exchanges:
-            shown.append(tokens(exchanges, Path(environment.mounts_dir), width))
-        if managed.rows:
-            shown.append(managed_identities_table(managed.rows, width))
-        if any(condition.is_shown for condition in state.conditions):
-            shown.append(conditions_table(state.conditions, width))
-        if state.mounts:
-            shown.append(mounts_table(state.mounts, width))
-        unread = dict.fromkeys((*managed.unread, *state.unread, *examination.unread))
-        for part in (*shown, *(f"not read: {why}" for why in unread), *findings(examination.results)):
-            if part is not table:
-                screen.console.print()
-            screen.console.print(part)
-    doctor = f"`.venv/bin/idstack doctor --stack {stack}`"
+        _print(status, environment, screen.console)
+    _require_sound(status)
+    if status.rows and not screen.as_json:
+        line = f"the whole chain as a page: .venv/bin/idstack graph --stack {status.stack} --output graph.html"
+        screen.console.print(f"\n{line}")
+    return status
+
+
+def _document(status: Status, *, is_local: bool) -> dict[str, Any]:
+    """The document of `--json` (docs/reference/json.md)."""
+    examination = status.examination
+    return {
+        "stack": status.stack,
+        "rows": [row.to_json(status.at) for row in status.rows],
+        "managedIdentities": status.managed.to_json(),
+        **({"managementCluster": status.cluster.to_json()} if status.cluster is not None else {}),
+        **({"serviceAccounts": [row.to_json() for row in status.accounts]} if status.accounts else {}),
+        **({"providers": {plugin.name: plugin.kind for plugin in plugins.installed()}} if is_local else {}),
+        "findings": [finding.to_json() for finding in examination.findings],
+        "unread": list(examination.unread),
+    }
+
+
+def _print(status: Status, environment: LocalEnvironment | None, console: Console) -> None:
+    width, cluster = console.width, status.cluster or ClusterState()
+    table = credentials(status.rows, status.at, width)
+    shown: list[Table | Text | str] = [table]
+    if environment is not None:
+        with_caption(table, plugins.describe(plugins.installed()))
+        if status.accounts:
+            shown.append(tokens(status.accounts, Path(environment.mounts_dir), width))
+    if status.managed.rows:
+        shown.append(managed_identities_table(status.managed.rows, width))
+    if any(condition.is_shown for condition in cluster.conditions):
+        shown.append(conditions_table(cluster.conditions, width))
+    if cluster.mounts:
+        shown.append(mounts_table(cluster.mounts, width))
+    unread = (f"not read: {why}" for why in status.unread)
+    for part in (*shown, *unread, *findings(status.examination.results)):
+        if part is not table:
+            console.print()
+        console.print(part)
+
+
+def _require_sound(status: Status) -> None:
+    """Raise CommandError if an identity cannot sign in or is missing, and for findings."""
+    doctor = f"`.venv/bin/idstack doctor --stack {status.stack}`"
     failing = [
         row.identity
-        for row in identities
-        if (row.not_after is not None and row.not_after <= now) or (row.probes and not row.is_green)
+        for row in status.rows
+        if (row.not_after is not None and row.not_after <= status.at) or (row.probes and not row.is_green)
     ]
     if failing:
         raise CommandError(f"these identities cannot sign in: {', '.join(failing)}. {doctor} finds the cause of each")
-    if refused := [row.of.subject for row in exchanges if not row.probe.is_ready]:
+    if refused := [row.of.subject for row in status.accounts if not row.probe.is_ready]:
         raise CommandError(f"these service accounts cannot sign in: {', '.join(refused)}. {doctor} finds the cause")
-    if wrong := [f"{row.identity} of {row.cluster}" for row in managed.rows if row.is_wrong]:
+    if wrong := [f"{row.identity} of {row.cluster}" for row in status.managed.rows if row.is_wrong]:
         raise CommandError(
             f"these managed identities are missing in Azure or replaced: {', '.join(wrong)}; "
-            f"`.venv/bin/idstack up --stack {stack} --refresh` creates them again"
+            f"`.venv/bin/idstack up --stack {status.stack} --refresh` creates them again"
         )
-    if examination.findings:
-        problem = "there are findings" if examination.is_complete else "the stack is not complete"
+    if status.examination.findings:
+        problem = "there are findings" if status.examination.is_complete else "the stack is not complete"
         raise CommandError(f"{problem}: {doctor} also checks the pods' sign-ins")
-    if identities and not screen.as_json:
-        line = f"the whole chain as a page: .venv/bin/idstack graph --stack {stack} --output graph.html"
-        screen.console.print(f"\n{line}")
-    return identities, (*managed.unread, *examination.unread_of_identities)
-
-
-def brought_up(engine: Engine) -> StackOutputs[str]:
-    """The outputs of a stack; raises CommandError if no `up` of it has completed."""
-    outputs = engine.outputs()
-    if not outputs:
-        raise CommandError(
-            f"no `up` of the stack {engine.stack} has completed, so there is nothing to show; its backend is "
-            f"{engine.backend()}. `.venv/bin/idstack up --stack {engine.stack}` brings it up"
-        )
-    return outputs

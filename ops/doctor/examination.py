@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Final
 
 from identity.azure.records import SecretMetadata
+from identity.outputs import StackOutputs
 from ops.doctor.checks.access import SIGN_IN
 from ops.doctor.checks.sign_in import REGISTRATION
 from ops.doctor.checks.vault import SECRET
 from ops.doctor.diagnosis import CheckResult, CheckStatus, ExitCode, diagnose
 from ops.doctor.model.check import Stage
 from ops.doctor.registry import STATUS_CHECKS
+from ops.outputs.rows import Row, TokenRow, read_probes, rows, running_token_rows
+from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
+from ops.stack.state import StateResource
+from ops.world.cluster_state import ClusterState, read_cluster_state
+from ops.world.compared_identities import ManagedIdentities, read_managed_identities
 from ops.world.look import look
+from ops.world.probes import ProbesUnreachableError
 from ops.world.selection import EVERYTHING, Selection
 
 
@@ -99,6 +107,71 @@ def examine(engine: Engine, selection: Selection = EVERYTHING) -> Examination:
         raise NotSignedInError(f"signing in to Azure: {refused.evidence}; {refused.fix}")
     versions = {name: secret.version for name, secret in world.secrets.items() if isinstance(secret, SecretMetadata)}
     return Examination(tuple(diagnose(world, STATUS_CHECKS)), versions)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Status:
+    """What `status` and `graph` show of a stack at one moment: its outputs, what was read of them, and the findings.
+
+    `cluster` is None for a stack without a management cluster; `unreachable` says why there are no probes.
+    """
+
+    stack: str
+    at: datetime
+    outputs: StackOutputs[str]
+    rows: Sequence[Row]
+    accounts: Sequence[TokenRow]
+    managed: ManagedIdentities
+    cluster: ClusterState | None
+    resources: Collection[StateResource]
+    examination: Examination = field(default_factory=Examination)
+    unreachable: ProbesUnreachableError | None = None
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Why something was not read, each reason once."""
+        of_cluster = self.cluster.unread if self.cluster is not None else ()
+        return tuple(dict.fromkeys((*self.managed.unread, *of_cluster, *self.examination.unread)))
+
+
+def read_status(engine: Engine, selection: Selection = EVERYTHING) -> Status:
+    """Read the selection now. Raises as `brought_up` and `examine` do."""
+    environment, outputs = local_cloud.of(engine.stack), brought_up(engine)
+    examination = examine(engine, selection)
+    probes, unreachable = None, None
+    try:
+        probes = read_probes(environment, outputs)
+    except ProbesUnreachableError as error:
+        unreachable = error
+    accounts = running_token_rows(outputs, probes)
+    managed = read_managed_identities(engine, outputs)
+    cluster = read_cluster_state(engine, outputs, examination.versions)
+    if cluster is not None:
+        conditions = tuple(one for one in cluster.conditions if selection.has(one.cluster, None))
+        cluster = replace(cluster, conditions=conditions, mounts=tuple(selection.of_rows(cluster.mounts)))
+    return Status(
+        stack=engine.stack,
+        at=datetime.now(UTC),
+        outputs=outputs,
+        rows=selection.of_rows(rows(outputs, probes)),
+        accounts=[row for row in accounts if selection.has(row.of.cluster, row.of.row.field)],
+        managed=replace(managed, rows=tuple(selection.of_rows(managed.rows))),
+        cluster=cluster,
+        resources=engine.resources(),
+        examination=examination,
+        unreachable=unreachable,
+    )
+
+
+def brought_up(engine: Engine) -> StackOutputs[str]:
+    """The outputs of a stack; raises CommandError if no `up` of it has completed."""
+    outputs = engine.outputs()
+    if not outputs:
+        raise CommandError(
+            f"no `up` of the stack {engine.stack} has completed, so there is nothing to show; its backend is "
+            f"{engine.backend()}. `.venv/bin/idstack up --stack {engine.stack}` brings it up"
+        )
+    return outputs
 
 
 _CREDENTIAL_CHECKS: Final = (SECRET, REGISTRATION)

@@ -12,7 +12,7 @@ from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL, WORKLOAD
 from identity.catalogue_rows import ControlPlaneIdentity, DataPlaneIdentity, OptionalManagedIdentity
 from identity.outputs import HostedClusterOutput, StackOutputs
 from ops.doctor.diagnosis import CheckResult
-from ops.doctor.examination import Examination
+from ops.doctor.examination import Examination, Status
 from ops.graph.model import (
     Facts,
     GraphEdge,
@@ -32,7 +32,7 @@ from ops.outputs.rows import Row, TokenRow, rendered
 from ops.stack.state import StateResource
 from ops.world import ownership
 from ops.world.cluster_state import ClusterState, MountedVersion, by_identity
-from ops.world.compared_identities import ManagedIdentities, ManagedIdentityRow, State
+from ops.world.compared_identities import ManagedIdentityRow, State
 from ops.world.ownership import Ownership, ResourceOwner
 from ops.world.probes import ProbeResult
 
@@ -60,35 +60,16 @@ _MOUNTED: Final = {
 _WRONG: Final = {"old": "the mounted version is old", "not mounted": "nothing is mounted"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class GraphSources:
-    """The sources of a stack's graph: its outputs, the rows of `status`, and the resources in its state.
-
-    `state` is None for a stack without a management cluster; `unread` names other sources that could not be read.
-    """
-
-    stack: str
-    at: datetime
-    outputs: StackOutputs[str]
-    rows: Sequence[Row]
-    managed: ManagedIdentities
-    accounts: Sequence[TokenRow]
-    state: ClusterState | None
-    resources: Collection[StateResource]
-    examination: Examination = field(default_factory=Examination)
-    unread: tuple[str, ...] = ()
-
-
-def build(sources: GraphSources) -> IdentityGraph:
+def build(sources: Status) -> IdentityGraph:
     """The graph; hosted clusters and identities are in the order of `status`."""
     assembly = _Assembly(sources.stack, grants(sources.resources), sources.examination)
-    state = sources.state or ClusterState()
+    state = sources.cluster or ClusterState()
     _add_shared(assembly, sources.outputs)
     for name, described in sources.outputs.get("hostedClusters", {}).items():
         _add_cluster(assembly, sources, state, name, described)
-    unread = dict.fromkeys((*sources.unread, *sources.managed.unread, *state.unread))
+    probes = () if sources.unreachable is None else (f"the credential probes: {sources.unreachable}",)
     nodes, edges = tuple(assembly.nodes.values()), tuple(assembly.edges)
-    return IdentityGraph(sources.stack, sources.at, nodes, edges, tuple(unread))
+    return IdentityGraph(sources.stack, sources.at, nodes, edges, (*probes, *sources.unread))
 
 
 def _add_shared(assembly: _Assembly, outputs: StackOutputs[str]) -> None:
@@ -118,7 +99,7 @@ def _add_shared(assembly: _Assembly, outputs: StackOutputs[str]) -> None:
 
 
 def _add_cluster(
-    assembly: _Assembly, sources: GraphSources, state: ClusterState, name: str, described: HostedClusterOutput[str]
+    assembly: _Assembly, sources: Status, state: ClusterState, name: str, described: HostedClusterOutput[str]
 ) -> None:
     cluster = node_id(NodeKind.HOSTED_CLUSTER, name)
     # Its place is before its identities, whose health it takes.

@@ -234,8 +234,7 @@ def findings(monkeypatch: pytest.MonkeyPatch) -> list[CheckResult]:
     """What the doctor finds for `status` and `graph`, at first nothing; `tests/unit/ops/doctor` tests its checks."""
     found: list[CheckResult] = []
     monkeypatch.setattr("ops.world.look.sign_in_refusal", lambda _: None)
-    for command in ("status", "graph"):
-        monkeypatch.setattr(f"ops.commands.{command}.examine", lambda *_: Examination(tuple(found)))
+    monkeypatch.setattr("ops.doctor.examination.examine", lambda *_: Examination(tuple(found)))
     return found
 
 

@@ -13,9 +13,9 @@ from identity.credentials import rfc3339
 from identity.naming import credentials_secret_name, role_definition_id
 from identity.roles import KEY_VAULT_SECRETS_USER_ROLE
 from ops.doctor.diagnosis import CheckResult, CheckStatus
-from ops.doctor.examination import Examination
+from ops.doctor.examination import Examination, Status
 from ops.doctor.model.check import Stage
-from ops.graph.build import GraphSources, build
+from ops.graph.build import build
 from ops.graph.model import IdentityGraph
 from ops.outputs.rows import TokenRow, rows
 from ops.world.cluster_state import ClusterState, HostedClusterCondition, MountedVersion
@@ -77,7 +77,7 @@ class GraphWorld:
         self.outputs.setdefault("hostedClusters", {})[name] = described
         return described
 
-    def sources(self) -> GraphSources:
+    def sources(self) -> Status:
         """What the graph is built from."""
         self.outputs.setdefault("keyVaultId", VAULT_ID)
         self.outputs.setdefault("keyVaultName", "kv-idstack-prod")
@@ -85,14 +85,14 @@ class GraphWorld:
         self.outputs.setdefault("keyVaultUserClientId", CLIENT)
         found: Any = self.outputs
         user = assignment(grants(None), KEY_VAULT_SECRETS_USER_ROLE.guid, VAULT_ID)
-        return GraphSources(
+        return Status(
             stack="prod",
             at=NOW,
             outputs=found,
             rows=rows(found, None),
             managed=ManagedIdentities(tuple(self.managed)),
             accounts=self.accounts,
-            state=ClusterState(tuple(self.conditions), tuple(self.mounts), self.unread),
+            cluster=ClusterState(tuple(self.conditions), tuple(self.mounts), self.unread),
             resources=[*user, *self.resources],
             examination=examined(found),
         )

@@ -137,7 +137,7 @@ def test_without_a_sign_in_status_shows_what_was_delivered(
     def refuse(*_: object) -> Examination:
         raise NotSignedInError("signing in to Azure: AADSTS700082; `az login`")
 
-    monkeypatch.setattr("ops.commands.status.examine", refuse)
+    monkeypatch.setattr("ops.doctor.examination.examine", refuse)
 
     printed, document = idstack("status", "--stack", "dev"), idstack("status", "--stack", "dev", "--json")
 

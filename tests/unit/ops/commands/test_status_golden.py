@@ -17,6 +17,7 @@ from identity.catalogue_rows import ControlPlaneIdentity
 from identity.naming import credentials_secret_name
 from localcloud.testing.hosts import Serve
 from ops.commands import status
+from ops.doctor import examination
 from ops.doctor.examination import Examination
 from tests.records import write_record
 from tests.unit.access_world import FakeApiServer
@@ -88,9 +89,10 @@ def arm(monkeypatch: pytest.MonkeyPatch) -> FakeArm:
         ),
     )
     versions = {secret(row): "2" * 32 for row in ROWS}
-    monkeypatch.setattr(status, "examine", lambda *_: Examination((), versions))
+    monkeypatch.setattr(examination, "examine", lambda *_: Examination((), versions))
     monkeypatch.setattr("ops.world.compared_identities.deployer", lambda _: nullcontext(arm))
-    monkeypatch.setattr(status, "datetime", FrozenDate)
+    for module in (status, examination):
+        monkeypatch.setattr(module, "datetime", FrozenDate)
     return arm
 
 

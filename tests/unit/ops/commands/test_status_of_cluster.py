@@ -17,7 +17,7 @@ from tests.unit.ops.world.test_cluster_state import HOSTED_CLUSTER, OUTPUTS, POD
 @pytest.fixture
 def api(cluster_api: FakeApiServer, monkeypatch: pytest.MonkeyPatch, engine: FakeEngine) -> FakeApiServer:
     """The cluster of a stack with one pod of an old version and a condition that is not as expected."""
-    monkeypatch.setattr("ops.commands.status.examine", lambda *_: Examination((), VERSIONS))
+    monkeypatch.setattr("ops.doctor.examination.examine", lambda *_: Examination((), VERSIONS))
     engine.has({**OUTPUTS, "managementClusterId": CLUSTER})
     engine.configures(managementCluster={"resourceGroup": "aks-dev", "name": "mgmt"})
     broken = {"type": "ValidAzureKMSConfig", "status": "False", "reason": "AzureError", "message": "encrypt failed"}

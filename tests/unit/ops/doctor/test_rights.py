@@ -9,6 +9,7 @@ import pytest
 
 from ops.doctor import examination
 from ops.doctor.diagnosis import CheckStatus, ExitCode, diagnose, exit_code
+from ops.doctor.examination import examine
 from ops.doctor.registry import CHECKS
 from ops.stack.engine import Engine
 from ops.world.seen import Part, Unread, known
@@ -117,7 +118,7 @@ def test_an_examination_has_the_versions_of_the_secrets_that_were_read(monkeypat
     world = replace(healthy, secrets={**healthy.secrets, refused: REFUSED, gone: None})
     monkeypatch.setattr(examination, "look", lambda *_: world)
 
-    versions = examination.examine(Engine("dev")).versions
+    versions = examine(Engine("dev")).versions
 
     secrets = {name: known(healthy.secrets[name]) for name in others}
     assert versions == {name: secret.version for name, secret in secrets.items() if secret is not None}
@@ -131,7 +132,7 @@ def test_a_cluster_that_cannot_be_read_leaves_its_identities_unread_and_azures_c
     planes = dict.fromkeys(healthy.control_planes, REFUSED)
     monkeypatch.setattr(examination, "look", lambda *_: replace(healthy, control_planes=planes))
 
-    found = examination.examine(Engine("dev"))
+    found = examine(Engine("dev"))
 
     assert found.unread_of_identities == found.unread != ()
     assert {found.is_broken("hc1", identity.identity) for identity in known(healthy.state).identities} == {False}
