@@ -20,7 +20,7 @@ from identity.azure.client import AzureClient
 from identity.azure.records import RoleAssignmentRecord
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, WORKLOAD
 from identity.settings.schema.problems import path_of
-from ops.adoption.existing import FoundResources
+from ops.adoption.entry import FoundResources
 from ops.adoption.files import ControlPlaneFile
 from ops.outputs.tables import fitted
 from ops.recovery.finders import Finders

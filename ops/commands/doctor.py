@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import datetime
 from functools import partial
-from typing import Annotated
+from threading import Event
+from time import monotonic
+from typing import Annotated, Final, TypeVar
 
 import typer
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.text import Text
 
 from identity.similar import did_you_mean
 from ops.commands.options import (
@@ -19,14 +26,56 @@ from ops.commands.options import (
     StackOption,
     selected,
 )
-from ops.doctor.diagnosis import CheckResult, ExitCode, diagnose, exit_code
-from ops.doctor.model.check import Stage
+from ops.doctor.model.check import CheckResult, ExitCode, Stage, diagnose, exit_code
 from ops.doctor.registry import CHECKS
 from ops.doctor.registry import chosen as checks_of
 from ops.doctor.report import document, report, summary
-from ops.doctor.watching import INTERVAL, wait_until, watch
 from ops.stack.engine import Engine
 from ops.world.look import look
+
+T = TypeVar("T")
+
+# Seconds between two examinations. The driver polls the vault every two minutes.
+INTERVAL: Final = 15.0
+
+
+def sleep(seconds: float) -> None:
+    """Wait without work; Ctrl-C ends it with KeyboardInterrupt."""
+    Event().wait(seconds)
+
+
+def watch(
+    examine: Callable[[], T],
+    show: Callable[[T], RenderableType],
+    console: Console,
+) -> T | None:
+    """Show the results in the same place until Ctrl-C; returns the last one, None if there was none."""
+    last: T | None = None
+    with Live(console=console, auto_refresh=False, vertical_overflow="visible") as live, suppress(KeyboardInterrupt):
+        while True:
+            last = examine()
+            ended = Text(f"\n{datetime.now():%H:%M:%S}; again in {INTERVAL:g} s, Ctrl-C ends", "dim")
+            live.update(Group(show(last), ended), refresh=True)
+            sleep(INTERVAL)
+    return last
+
+
+def wait_until(
+    examine: Callable[[], T],
+    is_done: Callable[[T], bool],
+    report: Callable[[T], None],
+    *,
+    seconds: float,
+) -> T:
+    """Examine until it is done, or the time is over; returns the last result. `report` gets the earlier ones."""
+    end = monotonic() + seconds
+    while True:
+        last = examine()
+        left = end - monotonic()
+        if is_done(last) or left <= 0:
+            return last
+        report(last)
+        sleep(min(INTERVAL, left))
 
 
 def _stage(name: str) -> Stage:

@@ -18,9 +18,9 @@ from typer.core import TyperGroup
 from identity import resource_types
 from identity.azure.client import AzureClient
 from identity.settings.schema.problems import Place
-from ops.access.azure import deployer
+from ops.access.clients import deployer
 from ops.adoption import entry, files, matching
-from ops.adoption.existing import FoundResources, look_up
+from ops.adoption.entry import FoundResources, look_up
 from ops.adoption.files import named_by_iam, named_by_scripts, read_manifest
 from ops.commands.local_start import prepare
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, output_option

@@ -17,7 +17,7 @@ from identity.aks.legacy_login import LegacyLogin, is_convertible, legacy_login_
 from identity.aks.login import AKS_SERVER_APP_ID, Login
 from identity.clouds import CLOUDS, is_known_authority
 from identity.login_kinds import Flavour, LoginKind
-from ops.access.management_cluster import StackAccess, stack_access
+from ops.access.clients import StackAccess, stack_access
 from ops.commands.options import (
     DEFAULT_STACK,
     AuthorityOption,

@@ -12,7 +12,7 @@ from identity.aks import azure_rbac
 from identity.aks.permissions import cluster_wide_manifests, manifests, needed
 from identity.aks.stack_rights import rights_of
 from identity.yaml_text import dump
-from ops.access.management_cluster import stack_cluster
+from ops.access.clients import stack_cluster
 from ops.commands.options import DEFAULT_STACK, JsonOption, StackOption
 from ops.outputs import azure_rights
 from ops.outputs.azure_rights import Purpose

@@ -23,9 +23,8 @@ from ops.commands.options import (
     complete_identities,
     inspector,
 )
-from ops.commands.renew import prepare_renewal
+from ops.commands.renew import RenewalRun, prepare_renewal
 from ops.renewal.guard import Renewable, renewable
-from ops.renewal.run import RenewalRun
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError, WrongUsageError
 from ops.stack.lock import LockedError

@@ -13,7 +13,7 @@ from rich.box import HEAVY_HEAD
 from rich.table import Table
 
 from identity.azure.client import AzureClient
-from ops.access.azure import deployer
+from ops.access.clients import deployer
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.stack.engine import Engine
 from ops.stack.environment import project_name

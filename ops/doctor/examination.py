@@ -12,16 +12,15 @@ from identity.outputs import StackOutputs
 from ops.doctor.checks.access import SIGN_IN
 from ops.doctor.checks.sign_in import REGISTRATION
 from ops.doctor.checks.vault import SECRET
-from ops.doctor.diagnosis import CheckResult, CheckStatus, ExitCode, diagnose
-from ops.doctor.model.check import Stage
+from ops.doctor.model.check import CheckResult, CheckStatus, ExitCode, Stage, diagnose
 from ops.doctor.registry import STATUS_CHECKS
 from ops.outputs.rows import Row, TokenRow, read_probes, rows, running_token_rows
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.state import StateResource
+from ops.world.azure import ManagedIdentities, read_managed_identities
 from ops.world.cluster_state import ClusterState, read_cluster_state
-from ops.world.compared_identities import ManagedIdentities, read_managed_identities
 from ops.world.look import look
 from ops.world.probes import ProbesUnreachableError
 from ops.world.selection import EVERYTHING, Selection

@@ -9,8 +9,7 @@ from typing import Any, Final
 from rich.text import Text
 
 from identity.credentials.symptoms import find
-from ops.doctor.diagnosis import CheckResult, CheckStatus
-from ops.doctor.model.check import Stage
+from ops.doctor.model.check import CheckResult, CheckStatus, Stage
 
 _STYLES: Final = {CheckStatus.BROKEN: "bold red", CheckStatus.NOT_CHECKED: "yellow"}
 # Their errors concern the user of the doctor, not an identity.

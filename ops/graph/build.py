@@ -11,8 +11,8 @@ from identity import resource_types, roles
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL, WORKLOAD
 from identity.catalogue_rows import ControlPlaneIdentity, DataPlaneIdentity, OptionalManagedIdentity
 from identity.outputs import HostedClusterOutput, StackOutputs
-from ops.doctor.diagnosis import CheckResult
 from ops.doctor.examination import Examination, Status
+from ops.doctor.model.check import CheckResult
 from ops.graph.model import (
     Facts,
     GraphEdge,
@@ -31,8 +31,8 @@ from ops.graph.model import (
 from ops.outputs.rows import Row, TokenRow, rendered
 from ops.stack.state import StateResource
 from ops.world import ownership
+from ops.world.azure import ManagedIdentityRow, State
 from ops.world.cluster_state import ClusterState, MountedVersion, by_identity
-from ops.world.compared_identities import ManagedIdentityRow, State
 from ops.world.ownership import Ownership, ResourceOwner
 from ops.world.probes import ProbeResult
 

@@ -9,7 +9,7 @@ from identity.aks.control_planes import control_planes, identities_in_use, refus
 from identity.azure.errors import AccessError
 from identity.naming import control_plane_namespace
 from identity.outputs import cluster_side
-from ops.access.management_cluster import api_server
+from ops.access.clients import api_server
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 

@@ -20,9 +20,10 @@ from rich.text import Text
 
 from identity.credentials import rfc3339
 from ops.outputs.rows import Row, TokenRow
-from ops.world.cluster_state import HostedClusterCondition, MountedVersion
-from ops.world.compared_identities import ManagedIdentityRow
+from ops.world.azure import ManagedIdentityRow
+from ops.world.cluster_state import MountedVersion
 from ops.world.probes import ProbeResult, path_in_pod
+from ops.world.seen import HostedClusterCondition
 
 # The two steps in a probe's report.
 _Step: TypeAlias = Literal["signIn", "proof"]

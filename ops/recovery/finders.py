@@ -14,10 +14,10 @@ from identity.azure.registered_certificates import registered, registered_at
 from identity.credentials import rfc3339
 from identity.naming import VAULT_TYPE, owner_mark, resource_group_id, resource_id, secret_id
 from identity.plugin_schema import VaultAddress
+from ops.access.clients import KubernetesObjects
 from ops.stack.errors import CommandError
 from ops.world.adoption_guard import owner_of_application
 from ops.world.azure import read_vault_secrets
-from ops.world.kubernetes_objects import KubernetesObjects
 
 Inputs: TypeAlias = Mapping[str, Any]
 

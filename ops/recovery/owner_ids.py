@@ -9,7 +9,7 @@ from identity import resource_types
 from identity.naming import stack_tag
 from identity.plugin_schema import StackOwnerOutputs
 from identity.settings.schema.problems import NAMESPACE
-from ops.access.azure import deployer
+from ops.access.clients import deployer
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.state import Plan, StateResource, provider_urn, resources_in, type_of, with_resources

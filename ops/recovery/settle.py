@@ -14,7 +14,7 @@ from typing import Any, Final
 from identity import resource_types
 from identity.azure.client import AzureClient
 from identity.azure.registered_certificates import registered_at
-from ops.access.azure import deployer
+from ops.access.clients import deployer, management_cluster
 from ops.recovery import orphans
 from ops.recovery.finders import Finders
 from ops.recovery.orphans import Orphan
@@ -24,7 +24,6 @@ from ops.stack.errors import CommandError, RunInterruptedError
 from ops.stack.lock import LockedError
 from ops.stack.state import Plan, State, StateResource, name_of, outputs_in, without
 from ops.world.adoption_guard import adoption_guard
-from ops.world.kubernetes_objects import management_cluster
 from ops.world.ownership import Ownership
 
 _MAX_WORKERS: Final = 10  # connections that one transport keeps open (requests, HTTPAdapter)

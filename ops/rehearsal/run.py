@@ -27,8 +27,7 @@ from ops.rehearsal.sign_ins import (
     sign_in_once,
     signing_in,
 )
-from ops.rehearsal.surroundings import seed_of
-from ops.rehearsal.world import ThrowAwayCloud, Tree, as_it_is, at_commit, left, throw_away
+from ops.rehearsal.world import ThrowAwayCloud, Tree, as_it_is, at_commit, left, seed_of, throw_away
 from ops.stack.errors import CommandError
 from ops.stack.moved_clusters import clusters_in
 from ops.world.ownership import ResourceOwner

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import re
+import select
 import signal
 import subprocess
 import sys
+import termios
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,7 +22,6 @@ from types import FrameType
 from typing import Any, Final
 
 from ops.stack.errors import WrongUsageError
-from ops.stack.terminal import Terminal, terminal_for
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _STANDARD_OUTPUT: Final = 1
@@ -258,3 +261,84 @@ class Deadline:
 
     def __str__(self) -> str:
         return f"the time limit of {self.minutes:g} minutes"
+
+
+_STANDARD_INPUT: Final = 0
+# Of what termios.tcgetattr returns.
+_INPUT, _LOCAL, _KEYS = 0, 3, 6
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """What a command has as standard input (None: as this process) and output; `keys`, if any, is the other side."""
+
+    input: int | None
+    output: int
+    keys: int | None = None
+
+    def send(self, process: subprocess.Popen[Any], number: signal.Signals) -> None:
+        """Send a signal; who reads keys gets Ctrl-C as one, which ends a prompt without a lock."""
+        if number == signal.SIGINT and self.keys and not termios.tcgetattr(self.keys)[_LOCAL] & termios.ISIG:
+            os.write(self.keys, b"\x03")
+        else:
+            process.send_signal(number)
+
+
+@contextmanager
+def terminal_for(output: int) -> Iterator[Terminal]:
+    """The terminal of a command that prints to `output`; without a person there, `output` itself.
+
+    In the block the person's terminal passes every key on at once, but for Ctrl-C.
+    """
+    if not os.isatty(_STANDARD_INPUT) or not os.isatty(output):
+        # In the background it would be stopped when it reads; behind a pipe, the keys are another program's.
+        yield Terminal(subprocess.DEVNULL if os.isatty(_STANDARD_INPUT) else None, output)
+        return
+    keys, side = pty.openpty()
+    ended, end = os.pipe()
+    before, flags = (termios.tcgetattr(_STANDARD_INPUT) for _ in range(2))
+    flags[_INPUT] &= ~termios.ICRNL
+    flags[_LOCAL] &= ~(termios.ECHO | termios.ICANON)
+    flags[_KEYS][termios.VQUIT] = flags[_KEYS][termios.VSUSP] = b"\0"
+    _resize(keys)
+    relay = threading.Thread(target=_relay, args=(keys, output, ended), daemon=True)
+    relay.start()
+    try:
+        termios.tcsetattr(_STANDARD_INPUT, termios.TCSADRAIN, flags)
+        yield Terminal(side, side, keys)
+    finally:
+        os.close(side)
+        os.close(end)
+        relay.join()
+        termios.tcsetattr(_STANDARD_INPUT, termios.TCSADRAIN, before)
+        os.close(ended)
+        os.close(keys)
+
+
+def _relay(keys: int, output: int, ended: int) -> None:
+    """Copy between the terminals until `ended` is closed at its other end, and everything is shown."""
+    sources = {_STANDARD_INPUT: keys, keys: output, ended: ended}
+    while True:
+        ready = select.select(sources, [], [])[0]
+        _resize(keys)
+        for source in ready:
+            if source != ended and not _copy(source, sources[source]):
+                del sources[source]
+        if ready == [ended]:
+            return
+
+
+def _resize(keys: int) -> None:
+    with suppress(termios.error):
+        termios.tcsetwinsize(keys, termios.tcgetwinsize(_STANDARD_INPUT))
+
+
+def _copy(source: int, target: int) -> bool:
+    """Copy what is there; returns False at the end."""
+    with suppress(OSError):
+        piece = os.read(source, 1 << 16)
+        left = piece
+        while left:
+            left = left[os.write(target, left) :]
+        return bool(piece)
+    return False

@@ -12,7 +12,7 @@ from identity.azure.errors import AzureRefusedError
 from identity.azure.records import RoleAssignmentRecord
 from identity.credentials.secret_tags import OWNER
 from identity.naming import owner_mark
-from ops.access.azure import deployer
+from ops.access.clients import deployer
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.world.azure import added_credentials, read_role_assignment

@@ -22,8 +22,7 @@ from identity.settings import ConfigurationError, Problem, Settings
 from identity.settings.problems import for_stack
 from identity.settings.schema.problems import NAMESPACE, path_of, value_at
 from identity.settings.schema.schema_node import PLACEHOLDER
-from ops.access.azure import deployer, sign_in_refusal
-from ops.access.management_cluster import api_server
+from ops.access.clients import api_server, deployer, sign_in_refusal
 from ops.stack import local_cloud, lock
 from ops.stack.configuration import named_clusters
 from ops.stack.engine import Engine
@@ -33,12 +32,12 @@ from ops.stack.settings import rights_on_cluster, settings_in_the_file_of
 from ops.stack.stack_document import backend_folder
 from ops.stack.state_file import StateDamagedError
 from ops.world.azure import read_azure
-from ops.world.control_planes import read_control_planes
+from ops.world.cluster_state import read_control_planes
 from ops.world.expected import StackState, expected
-from ops.world.seen import NOT_READ, Part, Unread
-from ops.world.selection import EVERYTHING, Selection
-from ops.world.stack_world import (
+from ops.world.seen import (
+    NOT_READ,
     AzureView,
+    Part,
     RefusedValue,
     SeenAccess,
     SeenConfiguration,
@@ -46,7 +45,9 @@ from ops.world.stack_world import (
     SeenLock,
     SeenRun,
     StackWorld,
+    Unread,
 )
+from ops.world.selection import EVERYTHING, Selection
 
 CLUSTER: Final = frozenset({Part.ACCESS, Part.CONTROL_PLANES, Part.REPORTS})
 AZURE: Final = frozenset(

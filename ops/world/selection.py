@@ -9,8 +9,7 @@ from typing import Final, Protocol, Self, TypeVar
 from identity.similar import did_you_mean
 from ops.stack.errors import CommandError
 from ops.world.expected import Cluster, GrantedPrincipal, Identity, StackState
-from ops.world.seen import Unread, known
-from ops.world.stack_world import SeenControlPlane
+from ops.world.seen import SeenControlPlane, Unread, known
 
 T = TypeVar("T", bound=GrantedPrincipal)
 

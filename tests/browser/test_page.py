@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from ops.doctor.diagnosis import CheckResult, CheckStatus
 from ops.doctor.examination import Examination
-from ops.doctor.model.check import Stage
+from ops.doctor.model.check import CheckResult, CheckStatus, Stage
 from ops.graph import html
 from ops.graph.build import build
-from ops.world.cluster_state import HostedClusterCondition
+from ops.world.seen import HostedClusterCondition
 from tests.browser.browser import Browser, Scheme
 from tests.browser.conftest import Files
 from tests.unit.ops.graph.test_forms import ATTACKS, named

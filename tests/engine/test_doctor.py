@@ -17,12 +17,11 @@ from pydantic import TypeAdapter
 
 from identity.azure.client import AzureClient
 from identity.clouds import local_cloud
-from ops.doctor.diagnosis import CheckResult, CheckStatus, diagnose
+from ops.doctor.model.check import CheckResult, CheckStatus, diagnose
 from ops.doctor.registry import CHECKS
 from ops.stack.engine import Engine
 from ops.world.look import look
-from ops.world.seen import Part, known
-from ops.world.stack_world import StackWorld
+from ops.world.seen import Part, StackWorld, known
 from tests.engine import broken
 from tests.engine.out_of_band import OutOfBand
 from tests.engine.reader import Reader, reader_of

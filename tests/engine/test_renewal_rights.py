@@ -19,8 +19,8 @@ from identity.naming import role_definition_id
 from localcloud.testing.azure import WRITE_OWNED, assemble
 from localcloud.testing.faults import NO_DELAYS
 from localcloud.testing.running import StateDirectory
+from ops.commands.renew import RenewalRun
 from ops.renewal.guard import renewable
-from ops.renewal.run import RenewalRun
 from ops.stack import engine
 from tests.engine.out_of_band import OutOfBand
 from tests.engine.reader import Reader, signed_up

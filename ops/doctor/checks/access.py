@@ -9,8 +9,7 @@ from identity.credentials.symptom import az_login
 from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_stack
 from ops.stack.environment import is_local
 from ops.world.look import AZURE, CLUSTER
-from ops.world.seen import NotReadError, Part, known
-from ops.world.stack_world import StackWorld
+from ops.world.seen import NotReadError, Part, StackWorld, known
 
 
 def _find(world: StackWorld, _: WholeStack) -> Iterator[Fault]:

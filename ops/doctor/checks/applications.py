@@ -7,8 +7,7 @@ from typing import Final
 
 from ops.doctor.model.check import Check, Fault, Stage, of_identity
 from ops.world.expected import Identity
-from ops.world.seen import Part, entry
-from ops.world.stack_world import StackWorld
+from ops.world.seen import Part, StackWorld, entry
 
 
 def _find_added(world: StackWorld, identity: Identity) -> Iterator[Fault]:

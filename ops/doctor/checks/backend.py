@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_stack
-from ops.world.seen import Part, known
-from ops.world.stack_world import SeenLock, StackWorld
+from ops.world.seen import Part, SeenLock, StackWorld, known
 
 
 def _age(world: StackWorld, lock: SeenLock) -> str:

@@ -8,8 +8,7 @@ from typing import Final
 from identity.settings.schema.problems import value_at
 from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_identity, of_stack
 from ops.world.expected import Identity
-from ops.world.seen import NotReadError, Part, entry, known
-from ops.world.stack_world import StackWorld
+from ops.world.seen import NotReadError, Part, StackWorld, entry, known
 
 
 def _find_settings(world: StackWorld, _: WholeStack) -> Iterator[Fault]:

@@ -8,11 +8,9 @@ from typing import Final
 
 from identity.credentials import rfc3339
 from ops.doctor.model.check import Check, Fault, Stage, of_identity
-from ops.doctor.model.fixes import renewal
-from ops.doctor.model.lookups import REFUSED_DOCUMENT, reports_of
+from ops.doctor.model.lookups import REFUSED_DOCUMENT, renewal, reports_of
 from ops.world.expected import Identity
-from ops.world.seen import Part, entry
-from ops.world.stack_world import StackWorld
+from ops.world.seen import Part, StackWorld, entry
 
 # The driver polls, then the loader polls its file, as in `mount`.
 _LOAD_TIMEOUT: Final = timedelta(minutes=10)

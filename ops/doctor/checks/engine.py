@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_stack
-from ops.world.seen import NotReadError, Part, Unread
-from ops.world.stack_world import StackWorld
+from ops.world.seen import NotReadError, Part, StackWorld, Unread
 
 # The engine's own error may list every sign-in that it has tried.
 _MAX_LENGTH: Final = 800

@@ -15,8 +15,7 @@ from identity.credentials.openid_documents import DISCOVERY_PATH
 from identity.naming import parse_arm_id
 from ops.doctor.model.check import Check, Fault, Stage, of_federated
 from ops.world.expected import FederatedIdentity
-from ops.world.seen import NotReadError, Part, entry, known
-from ops.world.stack_world import SeenManagedIdentity, SeenPod, StackWorld
+from ops.world.seen import NotReadError, Part, SeenManagedIdentity, SeenPod, StackWorld, entry, known
 
 
 def _find_issuer(world: StackWorld, identity: FederatedIdentity) -> Iterator[Fault]:

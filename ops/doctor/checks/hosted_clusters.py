@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from ops.doctor.model.check import Check, Fault, Stage, of_cluster
-from ops.world.cluster_state import HostedClusterCondition
 from ops.world.expected import Cluster
-from ops.world.seen import NotReadError, Part, entry, known
-from ops.world.stack_world import StackWorld
+from ops.world.seen import HostedClusterCondition, NotReadError, Part, StackWorld, entry, known
 
 
 def _find(world: StackWorld, cluster: Cluster) -> Iterator[Fault]:

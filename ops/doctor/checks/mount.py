@@ -13,12 +13,10 @@ from identity.credentials.symptoms import find
 from identity.naming import parse_arm_id
 from identity.secrets_store import poll_interval, rotation_command, rotation_fault
 from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_identity, of_stack
-from ops.doctor.model.fixes import of_symptom
-from ops.doctor.model.lookups import last_warning, mounting_pods
+from ops.doctor.model.lookups import last_warning, mounting_pods, of_symptom
 from ops.stack.environment import is_local, local_paths
 from ops.world.expected import Identity
-from ops.world.seen import NotReadError, Part, Unread, entry, known
-from ops.world.stack_world import SeenControlPlane, StackWorld
+from ops.world.seen import NotReadError, Part, SeenControlPlane, StackWorld, Unread, entry, known
 
 
 def _find_secret_rotation(world: StackWorld, _: WholeStack) -> Iterator[Fault]:

@@ -9,8 +9,7 @@ from typing import Final
 from ops.doctor.model.check import Check, Fault, Stage, of_identity, of_principal
 from ops.doctor.model.lookups import reports_of, role_fault
 from ops.world.expected import ExpectedAccess, GrantedPrincipal, Identity
-from ops.world.seen import NotReadError, Part, entry
-from ops.world.stack_world import SeenRoleDefinition, StackWorld
+from ops.world.seen import NotReadError, Part, SeenRoleDefinition, StackWorld, entry
 
 
 def _find_role(world: StackWorld, identity: GrantedPrincipal) -> Iterator[Fault]:

@@ -10,8 +10,7 @@ import yaml
 from identity import yaml_text
 from ops.doctor.model.check import Check, Fault, Stage, of_identity
 from ops.world.expected import Identity
-from ops.world.seen import NotReadError, Part, entry, known
-from ops.world.stack_world import StackWorld
+from ops.world.seen import NotReadError, Part, StackWorld, entry, known
 
 
 def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:

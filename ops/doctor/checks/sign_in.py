@@ -9,11 +9,9 @@ from identity.credentials import rfc3339
 from identity.credentials.symptom import Family
 from identity.credentials.symptoms import find
 from ops.doctor.model.check import Check, Fault, Stage, of_identity
-from ops.doctor.model.fixes import of_symptom, renewal
-from ops.doctor.model.lookups import reports_of
+from ops.doctor.model.lookups import of_symptom, renewal, reports_of
 from ops.world.expected import Identity
-from ops.world.seen import Part, entry
-from ops.world.stack_world import StackWorld
+from ops.world.seen import Part, StackWorld, entry
 
 
 def _find_registration(world: StackWorld, identity: Identity) -> Iterator[Fault]:

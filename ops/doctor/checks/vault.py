@@ -8,11 +8,9 @@ from typing import Final
 from identity.credentials import rfc3339
 from identity.credentials.certificate_rules import CLOCK_SKEW
 from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_identity, of_stack
-from ops.doctor.model.fixes import renewal
-from ops.doctor.model.lookups import role_fault
+from ops.doctor.model.lookups import renewal, role_fault
 from ops.world.expected import ExpectedRole, Identity
-from ops.world.seen import NotReadError, Part, entry, known
-from ops.world.stack_world import StackWorld
+from ops.world.seen import NotReadError, Part, StackWorld, entry, known
 
 
 def _find_vault(world: StackWorld, _: WholeStack) -> Iterator[Fault]:

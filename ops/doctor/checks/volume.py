@@ -6,11 +6,16 @@ from collections.abc import Iterator
 from typing import Final
 
 from ops.doctor.model.check import Check, Fault, Stage, of_identity
-from ops.doctor.model.fixes import of_cluster_side
-from ops.doctor.model.lookups import REFUSED_DOCUMENT, last_warning, mounting_pods, reports_of, youngest_pods
+from ops.doctor.model.lookups import (
+    REFUSED_DOCUMENT,
+    last_warning,
+    mounting_pods,
+    of_cluster_side,
+    reports_of,
+    youngest_pods,
+)
 from ops.world.expected import ExpectedMount, Identity
-from ops.world.seen import NotReadError, Part, Unread, entry, known
-from ops.world.stack_world import SeenControlPlane, SeenPod, StackWorld
+from ops.world.seen import NotReadError, Part, SeenControlPlane, SeenPod, StackWorld, Unread, entry, known
 
 
 def _find_pod_volume(world: StackWorld, identity: Identity) -> Iterator[Fault]:

@@ -1,1 +1,1 @@
-"""The type of a check, and look-ups and fixes that several checks use."""
+"""A check and its results, and look-ups and fixes that several checks use."""

@@ -13,10 +13,10 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from identity.credentials.probe.metrics import Metrics
-from ops.outputs.metrics import render
+from ops.commands.status import render
 from ops.outputs.rows import Row
+from ops.world.azure import ManagedIdentityRow
 from ops.world.cluster_state import MountedVersion
-from ops.world.compared_identities import ManagedIdentityRow
 from ops.world.probes import ProbeResult
 from tests.architecture.source import ROOT
 

@@ -7,7 +7,7 @@ import base64
 from identity.aks.azure_rbac import AksCluster
 from identity.aks.kubeconfig import Kubeconfig
 from identity.aks.legacy_login import LegacyLogin
-from ops.access.management_cluster import StackAccess
+from ops.access.clients import StackAccess
 from tests.unit.access_world import TOKEN, skeleton
 
 CLUSTER = "/subscriptions/s/resourceGroups/aks-dev/providers/Microsoft.ContainerService/managedClusters/aks-mgmt-dev"

@@ -18,8 +18,8 @@ from identity.state_schema import CURRENT
 from localcloud.testing.arm import world
 from localcloud.testing.hosts import Serve
 from ops.__main__ import main
-from ops.doctor.diagnosis import CheckResult
 from ops.doctor.examination import Examination
+from ops.doctor.model.check import CheckResult
 from ops.stack import chosen_stack, environment, plugins
 from ops.stack.engine import Engine
 from ops.stack.plugins import NAMES, cached
@@ -243,7 +243,7 @@ def cluster_api(serve_plain: Serve, monkeypatch: pytest.MonkeyPatch) -> FakeApiS
     """The API server of a stack's management cluster, whose access ARM is not asked for."""
     api = FakeApiServer()
     server = serve_plain(api.app())
-    monkeypatch.setattr("ops.access.management_cluster.stack_access", lambda *_, **__: access_to(server))
+    monkeypatch.setattr("ops.access.clients.stack_access", lambda *_, **__: access_to(server))
     return api
 
 

@@ -12,14 +12,14 @@ from identity.catalogue_rows import ControlPlaneIdentity, OptionalManagedIdentit
 from identity.credentials import rfc3339
 from identity.naming import credentials_secret_name, role_definition_id
 from identity.roles import KEY_VAULT_SECRETS_USER_ROLE
-from ops.doctor.diagnosis import CheckResult, CheckStatus
 from ops.doctor.examination import Examination, Status
-from ops.doctor.model.check import Stage
+from ops.doctor.model.check import CheckResult, CheckStatus, Stage
 from ops.graph.build import build
 from ops.graph.model import IdentityGraph
 from ops.outputs.rows import TokenRow, rows
-from ops.world.cluster_state import ClusterState, HostedClusterCondition, MountedVersion
-from ops.world.compared_identities import FederatedCredential, ManagedIdentities, ManagedIdentityRow
+from ops.world.azure import FederatedCredential, ManagedIdentities, ManagedIdentityRow
+from ops.world.cluster_state import ClusterState, MountedVersion
+from ops.world.seen import HostedClusterCondition
 from tests.unit.ops.states import below, grants, identity, with_parents
 
 NOW: Final = datetime(2026, 11, 21, 17, 0, tzinfo=UTC)

@@ -10,7 +10,7 @@ from azure.core.exceptions import ClientAuthenticationError
 
 from identity.azure import connection
 from identity.azure.errors import AccessError
-from ops.access import azure, management_cluster
+from ops.access import clients
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from tests.unit.ops.conftest import FakeEngine
@@ -26,7 +26,7 @@ def sign_ins(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def sign_in(engine: Engine) -> Any:
-    with azure.deployer(engine) as client:
+    with clients.deployer(engine) as client:
         return client
 
 
@@ -48,9 +48,7 @@ def test_another_look_at_the_stack_signs_in_again(sign_ins: list[str]) -> None:
     assert sign_ins == ["t", "t"]
 
 
-@pytest.mark.parametrize(
-    ("missing", "read"), [("tenantId", sign_in), ("subscriptionId", management_cluster.stack_cluster)]
-)
+@pytest.mark.parametrize(("missing", "read"), [("tenantId", sign_in), ("subscriptionId", clients.stack_cluster)])
 def test_an_incomplete_file_is_told_what_to_set(
     engine: FakeEngine, missing: str, read: Callable[[Engine], object]
 ) -> None:
@@ -62,7 +60,7 @@ def test_an_incomplete_file_is_told_what_to_set(
 
 
 @pytest.mark.parametrize("written", [{"resourceGroup": "aks"}, {"kubeconfig": "a-file"}, "aks"])
-@pytest.mark.parametrize("read", [management_cluster.stack_cluster, management_cluster.api_server])
+@pytest.mark.parametrize("read", [clients.stack_cluster, clients.api_server])
 def test_a_management_cluster_that_is_refused_leads_to_the_report(
     engine: FakeEngine, written: Any, read: Callable[[Engine], object]
 ) -> None:
@@ -94,5 +92,5 @@ def test_a_sign_in_is_tried_once_and_its_refusal_is_one_line(
     engine.configures(cloud="AzurePublicCloud", tenantId="t")
     monkeypatch.setattr(connection, "credential", lambda *_, **__: Refusing())
 
-    assert azure.sign_in_refusal(Engine("dev")) == "AADSTS700082: expired"
+    assert clients.sign_in_refusal(Engine("dev")) == "AADSTS700082: expired"
     assert Refusing.scopes == ["https://management.core.windows.net//.default"]

@@ -8,7 +8,7 @@ from typing import Any
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE
 from identity.naming import ArmId, managed_identity_id, parse_arm_id
 from localcloud.testing.arm import GROUP, SUBSCRIPTION, VAULT
-from ops.adoption.existing import FoundApplication, FoundIdentity, FoundResources
+from ops.adoption.entry import FoundApplication, FoundIdentity, FoundResources
 from ops.adoption.files import ControlPlaneFile, ScriptIdentity
 
 ROW, MANAGED_ROW = CONTROL_PLANE[0], DATA_PLANE[0]

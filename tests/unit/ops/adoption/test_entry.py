@@ -10,8 +10,7 @@ import pytest
 from identity.catalogue import CONTROL_PLANE
 from identity.naming import data_plane_identity_name, federated_credential_name
 from identity.settings.schema.problems import Place
-from ops.adoption.entry import values, values_of_workload_identities
-from ops.adoption.existing import FoundIdentity, FoundResources
+from ops.adoption.entry import FoundIdentity, FoundResources, values, values_of_workload_identities
 from ops.stack.errors import CommandError
 from tests.unit.ops.adoption.scripted import (
     EXISTING,

@@ -13,7 +13,7 @@ from identity.azure.client import AzureClient
 from identity.credentials.certificate import issue
 from localcloud.testing.arm import GROUP, ArmWorld
 from localcloud.testing.azure import Application
-from ops.adoption.existing import FoundApplication, FoundResources, look_up
+from ops.adoption.entry import FoundApplication, FoundResources, look_up
 from ops.adoption.files import ControlPlaneFile, ScriptIdentity
 from ops.stack.errors import CommandError
 from tests.unit.ops.adoption.scripted import ISSUER, MANAGED_ROW, ROW

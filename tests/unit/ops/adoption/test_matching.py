@@ -13,7 +13,7 @@ from identity import resource_types
 from identity.azure.client import AzureClient
 from identity.naming import control_plane_identity_name
 from localcloud.testing.arm import GROUP, SUBSCRIPTION, VAULT, ArmWorld
-from ops.adoption.existing import FoundResources
+from ops.adoption.entry import FoundResources
 from ops.adoption.matching import Finding, Match, enter_providers, findings, import_file, kept_roles, match
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError

@@ -8,7 +8,7 @@ import pytest
 
 from identity.aks.kinds import AZURE_CLUSTER_IDENTITIES
 from identity.aks.permissions import permissions
-from ops.doctor import watching
+from ops.commands import doctor
 from tests.unit.access_world import FakeApiServer
 from tests.unit.identity.settings.world import ABSENT, configuration
 from tests.unit.ops.conftest import FakeEngine, Idstack
@@ -135,7 +135,7 @@ def test_watching_ends_with_the_result_of_the_last_look(
     def interrupted(_: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(watching, "sleep", interrupted)
+    monkeypatch.setattr(doctor, "sleep", interrupted)
     api.absent = {AZURE_CLUSTER_IDENTITIES.version}
 
     printed = idstack("doctor", "--stage", "access", "--stack", "dev", "--watch")
@@ -146,7 +146,7 @@ def test_watching_ends_with_the_result_of_the_last_look(
 def test_waiting_ends_as_soon_as_nothing_is_broken(
     engine: FakeEngine, idstack: Idstack, api: FakeApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watching, "sleep", lambda _: api.absent.clear())
+    monkeypatch.setattr(doctor, "sleep", lambda _: api.absent.clear())
     api.absent = {AZURE_CLUSTER_IDENTITIES.version}
 
     printed = idstack("doctor", "--stage", "access", "--stack", "dev", "--wait")

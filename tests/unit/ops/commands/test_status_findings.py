@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from ops.doctor.diagnosis import CheckResult, CheckStatus
 from ops.doctor.examination import Examination, NotSignedInError
-from ops.doctor.model.check import Stage
+from ops.doctor.model.check import CheckResult, CheckStatus, Stage
 from tests.unit.ops.conftest import FakeEngine, Idstack
 from tests.unit.ops.graph_world import GraphWorld
 

@@ -90,7 +90,7 @@ def arm(monkeypatch: pytest.MonkeyPatch) -> FakeArm:
     )
     versions = {secret(row): "2" * 32 for row in ROWS}
     monkeypatch.setattr(examination, "examine", lambda *_: Examination((), versions))
-    monkeypatch.setattr("ops.world.compared_identities.deployer", lambda _: nullcontext(arm))
+    monkeypatch.setattr("ops.world.azure.deployer", lambda _: nullcontext(arm))
     for module in (status, examination):
         monkeypatch.setattr(module, "datetime", FrozenDate)
     return arm

@@ -43,7 +43,7 @@ def test_a_cluster_out_of_reach_is_a_line(
     def refuse(*_: object) -> None:
         raise CommandError("AKS does not answer")
 
-    monkeypatch.setattr("ops.access.management_cluster.stack_access", refuse)
+    monkeypatch.setattr("ops.access.clients.stack_access", refuse)
 
     printed = idstack("status", "--stack", "dev")
 

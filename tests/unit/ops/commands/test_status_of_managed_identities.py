@@ -44,7 +44,7 @@ def arm(monkeypatch: pytest.MonkeyPatch, engine: FakeEngine) -> FakeArm:
         answers.federated_credential(VELERO_JOB, JOB),
         *(trusted(subject.subject) for subject in ROW.subjects),
     )
-    monkeypatch.setattr("ops.world.compared_identities.deployer", lambda _: nullcontext(arm))
+    monkeypatch.setattr("ops.world.azure.deployer", lambda _: nullcontext(arm))
     identities = {
         "velero": {"clientID": CLIENT, "resourceID": VELERO},
         "acrPull": {"clientID": CLIENT, "resourceID": PULL},
@@ -168,7 +168,7 @@ def test_azure_out_of_reach_is_a_line_and_not_sound(
     def refuse(*_: object) -> None:
         raise CommandError("signing in: AADSTS700016")
 
-    monkeypatch.setattr("ops.world.compared_identities.deployer", refuse)
+    monkeypatch.setattr("ops.world.azure.deployer", refuse)
 
     printed = idstack("status", "--stack", "dev")
 
@@ -181,7 +181,7 @@ def test_a_stack_without_any_asks_nobody(
     arm: FakeArm, engine: FakeEngine, idstack: Idstack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine.has({"hostedClusters": {"hc1": {"namespace": "clusters", "controlPlane": {}}}})
-    monkeypatch.setattr("ops.world.compared_identities.deployer", None)
+    monkeypatch.setattr("ops.world.azure.deployer", None)
 
     document = json.loads(idstack("status", "--stack", "dev", "--json").output)
 

@@ -8,11 +8,10 @@ from datetime import timedelta
 from typing import Any, Final
 
 from identity.azure.records import RoleAssignmentRecord
-from ops.world.cluster_state import HostedClusterCondition
 from ops.world.expected import ExpectedRole
-from ops.world.seen import Unread, known
-from ops.world.stack_world import (
+from ops.world.seen import (
     AzureView,
+    HostedClusterCondition,
     RefusedValue,
     SeenAddOn,
     SeenApplication,
@@ -23,6 +22,8 @@ from ops.world.stack_world import (
     SeenRun,
     SeenVault,
     StackWorld,
+    Unread,
+    known,
 )
 from tests.unit.ops.doctor import worlds
 from tests.unit.ops.doctor.worlds import CLUSTER, GUEST, Change, identity

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
-from ops.world.seen import Unread
-from ops.world.stack_world import SeenAccess, StackWorld
+from ops.world.seen import SeenAccess, StackWorld, Unread
 from tests.unit.ops.doctor import changes, worlds
 from tests.unit.ops.doctor.changes import FORBIDDEN, IMPORTED, ISSUED, NOT_REGISTERED, OTHER, UNASSIGNED
 from tests.unit.ops.doctor.worlds import CLUSTER, GUEST, Change

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ops.doctor.diagnosis import CheckStatus, ExitCode
-from ops.doctor.model.check import Stage
+from ops.doctor.model.check import CheckStatus, ExitCode, Stage
 from ops.doctor.registry import CHECKS
 
 PAGE = Path(__file__).resolve().parents[4] / "docs/guides/troubleshooting.md"

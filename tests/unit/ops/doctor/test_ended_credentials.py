@@ -9,8 +9,7 @@ import pytest
 from ops.doctor import examination
 from ops.doctor.examination import ended_credentials
 from ops.stack.engine import Engine
-from ops.world.seen import Part, Unread
-from ops.world.stack_world import StackWorld
+from ops.world.seen import Part, StackWorld, Unread
 from tests.unit.ops.doctor import changes, worlds
 from tests.unit.ops.doctor.changes import IMPORTED, ISSUED
 from tests.unit.ops.doctor.worlds import CLUSTER

@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from ops.doctor.diagnosis import CheckResult, CheckStatus, ExitCode, diagnose, exit_code
+from ops.doctor.model.check import CheckResult, CheckStatus, ExitCode, diagnose, exit_code
 from ops.doctor.registry import CHECKS
-from ops.world.cluster_state import HostedClusterCondition
-from ops.world.seen import Unread, known
-from ops.world.stack_world import StackWorld
+from ops.world.seen import HostedClusterCondition, StackWorld, Unread, known
 from tests.unit.ops.doctor import changes, worlds
 from tests.unit.ops.doctor.changes import IMPORTED, ISSUED
 from tests.unit.ops.doctor.faults import FAULTS, InjectedFault

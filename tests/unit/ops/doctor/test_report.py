@@ -9,11 +9,10 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from ops.doctor.diagnosis import diagnose
+from ops.doctor.model.check import diagnose
 from ops.doctor.registry import CHECKS
 from ops.doctor.report import report
-from ops.world.seen import Unread
-from ops.world.stack_world import StackWorld
+from ops.world.seen import StackWorld, Unread
 from tests.unit.golden_report import reviewed_file
 from tests.unit.ops.doctor import worlds
 from tests.unit.ops.doctor.faults import FAULTS

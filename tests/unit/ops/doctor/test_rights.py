@@ -8,12 +8,11 @@ from dataclasses import replace
 import pytest
 
 from ops.doctor import examination
-from ops.doctor.diagnosis import CheckStatus, ExitCode, diagnose, exit_code
 from ops.doctor.examination import examine
+from ops.doctor.model.check import CheckStatus, ExitCode, diagnose, exit_code
 from ops.doctor.registry import CHECKS
 from ops.stack.engine import Engine
-from ops.world.seen import Part, Unread, known
-from ops.world.stack_world import StackWorld
+from ops.world.seen import Part, StackWorld, Unread, known
 from tests.unit.ops.doctor import worlds
 
 REFUSED = Unread("403: you may not", is_forbidden=True)

@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from ops.doctor import watching
-from ops.doctor.watching import INTERVAL, wait_until, watch
+from ops.commands import doctor
+from ops.commands.doctor import INTERVAL, wait_until, watch
 
 
 def test_each_look_is_shown_until_ctrl_c_and_the_last_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,7 +22,7 @@ def test_each_look_is_shown_until_ctrl_c_and_the_last_is_returned(monkeypatch: p
         if len(pauses) == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(watching, "sleep", pause)
+    monkeypatch.setattr(doctor, "sleep", pause)
 
     last = watch(lambda: next(looks), lambda found: Text(found), Console(file=screen, force_terminal=True, width=80))
 
@@ -56,8 +56,8 @@ def test_waiting_ends_when_it_is_over_or_the_time_is(
     def pause(length: float) -> None:
         now[0] += length
 
-    monkeypatch.setattr(watching, "sleep", pause)
-    monkeypatch.setattr(watching, "monotonic", lambda: now[0])
+    monkeypatch.setattr(doctor, "sleep", pause)
+    monkeypatch.setattr(doctor, "monotonic", lambda: now[0])
 
     found = wait_until(lambda: next(left), lambda seen: seen == "sound", told.append, seconds=seconds)
 

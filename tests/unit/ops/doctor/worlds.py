@@ -17,10 +17,9 @@ from pydantic import TypeAdapter
 
 from identity.azure.records import RoleAssignmentRecord, SecretMetadata
 from identity.catalogue import CONTROL_PLANE
-from ops.world.cluster_state import HostedClusterCondition
 from ops.world.expected import ExpectedIssuer, ExpectedMount, FederatedIdentity, Identity, StackState
-from ops.world.seen import Unread, known
-from ops.world.stack_world import (
+from ops.world.seen import (
+    HostedClusterCondition,
     SeenClass,
     SeenContainer,
     SeenControlPlane,
@@ -31,6 +30,8 @@ from ops.world.stack_world import (
     SeenReport,
     SeenWarning,
     StackWorld,
+    Unread,
+    known,
 )
 from tests.unit.ops import answers
 

@@ -11,16 +11,16 @@ from identity import resource_types
 from identity.catalogue import CONTROL_PLANE, OPTIONAL
 from identity.naming import credentials_secret_name, role_definition_id
 from identity.roles import CONTRIBUTOR_ROLE, KEY_VAULT_SECRETS_USER_ROLE, MANAGED_HSM_CRYPTO_USER
-from ops.doctor.diagnosis import CheckResult, CheckStatus
 from ops.doctor.examination import Examination
-from ops.doctor.model.check import Stage
+from ops.doctor.model.check import CheckResult, CheckStatus, Stage
 from ops.graph.build import RoleAtScope, build, grants
 from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, Relation, scope_name
 from ops.outputs.rows import TokenProbe, TokenRow
-from ops.world.cluster_state import HostedClusterCondition, MountedVersion
-from ops.world.compared_identities import FederatedCredential, ManagedIdentityRow
+from ops.world.azure import FederatedCredential, ManagedIdentityRow
+from ops.world.cluster_state import MountedVersion
 from ops.world.ownership import ResourceOwner
 from ops.world.probes import ProbeResult
+from ops.world.seen import HostedClusterCondition
 from tests.unit.ops.graph_world import (
     CLIENT,
     ENABLED,

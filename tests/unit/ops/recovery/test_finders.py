@@ -26,9 +26,9 @@ from localcloud.testing.hosts import Certificates
 from localcloud.testing.kubernetes import config_map, model
 from localcloud.testing.plugins import AZURE_NATIVE as RESOURCES
 from localcloud.testing.plugins import AzureAd
+from ops.access.clients import KubernetesObjects
 from ops.recovery.finders import Finders
 from ops.stack.errors import CommandError
-from ops.world.kubernetes_objects import KubernetesObjects
 from tests.unit.azure_world import IssuedTokens
 from tests.unit.ops.recovery.conftest import FindersOf
 

@@ -14,9 +14,8 @@ from identity.aks.kubeconfig import Kubeconfig
 from identity.aks.legacy_login import LegacyLogin
 from identity.azure.errors import AccessError, AzureRefusedError
 from localcloud.testing.hosts import Certificates
-from ops.access.management_cluster import StackAccess
+from ops.access.clients import KubernetesObjects, StackAccess, management_cluster
 from ops.stack.engine import Engine
-from ops.world.kubernetes_objects import KubernetesObjects, management_cluster
 from tests.unit.ops.conftest import FakeEngine
 
 AKS: Final = {"resourceGroup": "aks", "name": "aks"}
@@ -66,7 +65,7 @@ def test_without_a_kubeconfig_file_recovery_signs_in_as_the_stack_does(
         asked.append(of.stack)
         return StackAccess(known, LegacyLogin(), AksCluster("/id"))
 
-    monkeypatch.setattr("ops.access.management_cluster.stack_access", as_the_stack)
+    monkeypatch.setattr("ops.access.clients.stack_access", as_the_stack)
     engine.configures(managementCluster=AKS)
     with management_cluster(Engine("dev")) as found:
         assert found.has("v1", "Namespace", None, "default")

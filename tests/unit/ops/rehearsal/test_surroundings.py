@@ -15,7 +15,7 @@ from identity.clouds import LOCAL_SUBSCRIPTION_ID
 from identity.naming import vault_id
 from localcloud.testing.running import Seed
 from localcloud.testing.running import load_seed as load
-from ops.rehearsal.surroundings import seed_of
+from ops.rehearsal.world import seed_of
 from tests.unit.ops.rehearsal.world import OWN, SUBSCRIPTION, cluster, copy_of, stack_file
 
 _NETWORK = "providers/Microsoft.Network"

@@ -11,8 +11,7 @@ from identity.aks.api_server import AccessRequirements, ApiServer
 from identity.aks.permissions import Permission, permissions
 from identity.azure.errors import AccessError, AzureRefusedError
 from ops.world.look import read_access
-from ops.world.seen import Unread
-from ops.world.stack_world import SeenAccess
+from ops.world.seen import SeenAccess, Unread
 
 
 @dataclass

@@ -15,9 +15,9 @@ from identity.azure.records import RoleAssignmentRecord, SecretMetadata
 from identity.credentials.openid_documents import discovery_document, jwks_document
 from ops.world.azure import read_azure, read_issuer, read_seen_identity
 from ops.world.expected import FederatedTrust
-from ops.world.seen import Part, Unread, known
-from ops.world.stack_world import (
+from ops.world.seen import (
     AzureView,
+    Part,
     SeenAddOn,
     SeenApplication,
     SeenIssuer,
@@ -25,6 +25,8 @@ from ops.world.stack_world import (
     SeenPermission,
     SeenRoleDefinition,
     SeenVault,
+    Unread,
+    known,
 )
 from tests.unit.ops import answers
 from tests.unit.ops.doctor import worlds

@@ -19,8 +19,7 @@ from identity.clouds import CLOUDS, Cloud
 from ops.stack.engine import Engine
 from ops.stack.lock import StartedEngine
 from ops.world.look import read_configuration, read_decryption, read_last_run, read_locks
-from ops.world.seen import Unread, known
-from ops.world.stack_world import SeenRun
+from ops.world.seen import SeenRun, Unread, known
 from tests.unit.identity.settings.world import configuration
 from tests.unit.ops.conftest import FakeEngine
 

@@ -11,7 +11,8 @@ from rich.console import Console
 from identity.aks.api_server import ApiServer
 from localcloud.testing.hosts import Serve
 from ops.outputs.tables import conditions_table, mounts_table
-from ops.world.cluster_state import ClusterState, HostedClusterCondition, read
+from ops.world.cluster_state import ClusterState, read
+from ops.world.seen import HostedClusterCondition
 from tests.unit.access_world import FakeApiServer
 from tests.unit.ops.cluster_access import access_to
 from tests.unit.ops.stacks import output

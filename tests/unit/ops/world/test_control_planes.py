@@ -11,10 +11,9 @@ import pytest
 
 from identity.aks.api_server import ApiServer
 from localcloud.testing.hosts import Serve
-from ops.world.control_planes import read_control_planes
+from ops.world.cluster_state import read_control_planes
 from ops.world.expected import StackState
-from ops.world.seen import Part, Unread, known
-from ops.world.stack_world import SeenContainer, SeenControlPlane, SeenWarning
+from ops.world.seen import Part, SeenContainer, SeenControlPlane, SeenWarning, Unread, known
 from tests.unit.access_world import FakeApiServer
 from tests.unit.ops.cluster_access import access_to
 from tests.unit.ops.doctor import worlds

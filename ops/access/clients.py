@@ -1,11 +1,15 @@
-"""The stack's access to its management cluster, for commands that do not run the program."""
+"""Azure, Graph and the management cluster, as a stack's deployer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
+from typing import Any
 
+from azure.core.exceptions import AzureError
 from pydantic import ValidationError
 
 from identity.aks.api_server import ApiServer
@@ -16,13 +20,51 @@ from identity.aks.kubeconfig import Kubeconfig
 from identity.aks.legacy_login import LegacyLogin
 from identity.aks.login import Login
 from identity.aks.login_from_settings import login_of
+from identity.azure.client import AzureClient
+from identity.azure.connection import SignIn, signed_in
+from identity.azure.errors import AccessError
+from identity.clouds import DEFAULT_CLOUD, LOCAL_CLOUD
 from identity.login_kinds import Flavour, LoginKind
 from identity.naming import cluster_id
 from identity.settings import ManagementClusterSettings
-from ops.access.azure import deployer
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
+from ops.stack.environment import variables
 from ops.stack.errors import CommandError, NoManagementClusterError
+
+
+@contextmanager
+def deployer(engine: Engine) -> Iterator[AzureClient]:
+    """A client of the stack's cloud and tenant as its deployer; the clients of an engine share one sign-in.
+
+    Raises CommandError for a stack without a tenant, AccessError without a sign-in, the client AzureRefusedError.
+    """
+    with AzureClient(*engine.once("sign-in", lambda: _sign_in(engine))) as client:
+        yield client
+
+
+def sign_in_refusal(engine: Engine) -> str | None:
+    """Why the deployer cannot sign in to Azure, in one line, tried once; None if it can.
+
+    Raises CommandError as `deployer` does.
+    """
+    try:
+        cloud, credential, _ = engine.once("sign-in", lambda: _sign_in(engine))
+        credential.get_token(cloud.arm_scope)
+    except (AccessError, AzureError) as error:
+        return " ".join(str(error).split())
+    return None
+
+
+def _sign_in(engine: Engine) -> SignIn:
+    configuration, is_local = engine.configured(), local_cloud.of(engine.stack) is not None
+    if not configuration.get("tenantId"):
+        raise CommandError(
+            f"the stack {engine.stack} has no tenantId, so that Azure cannot be read; `.venv/bin/idstack pulumi "
+            f"--stack {engine.stack} -- config set tenantId <uuid>`"
+        )
+    cloud = LOCAL_CLOUD if is_local else str(configuration.get("cloud") or DEFAULT_CLOUD)
+    return signed_in(cloud, configuration["tenantId"], variables(engine.stack))
 
 
 @dataclass(frozen=True)
@@ -126,3 +168,50 @@ def _configured(engine: Engine, advice: str = "") -> tuple[ManagementClusterSett
             f"idstack:managementCluster is not valid; `.venv/bin/idstack preview --stack {engine.stack}` reports why"
         ) from None
     return settings, cluster_id(configuration["subscriptionId"], settings.resource_group, settings.name)
+
+
+class KubernetesObjects:
+    """The objects behind an API server; safe for many threads."""
+
+    def __init__(self, server: ApiServer) -> None:
+        self._server = server
+        self._served: dict[str, dict[str, str]] = {}
+        self._reading = Lock()
+
+    def has(self, api_version: str, kind: str, namespace: str | None, name: str) -> bool:
+        """Whether there is such an object; `namespace` is None for a cluster-scoped kind.
+
+        Raises CommandError if the API answers neither yes nor no.
+        """
+        try:
+            plural = self._plurals(api_version).get(kind)
+            if plural is None:
+                return False
+            path = f"{_base(api_version)}{f'/namespaces/{namespace}' if namespace else ''}/{plural}/{name}"
+            return self._server.read(path) is not None
+        except AccessError as error:
+            raise CommandError(f"reading {kind} {name} from the management cluster: {error}") from None
+
+    def _plurals(self, api_version: str) -> dict[str, str]:
+        """The plural names of a version's kinds; read once."""
+        with self._reading:
+            if api_version not in self._served:
+                served: dict[str, Any] = self._server.read(_base(api_version)) or {}
+                self._served[api_version] = {
+                    resource["kind"]: resource["name"]
+                    for resource in served.get("resources", ())
+                    if "/" not in resource["name"]
+                }
+            return self._served[api_version]
+
+
+@contextmanager
+def management_cluster(engine: Engine) -> Iterator[KubernetesObjects]:
+    """The objects of the management cluster, with the stack's sign-in. Raises as `api_server`, and for a refusal."""
+    with api_server(engine) as server:
+        server.check_sign_in()
+        yield KubernetesObjects(server)
+
+
+def _base(api_version: str) -> str:
+    return f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"

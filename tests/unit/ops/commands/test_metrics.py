@@ -11,11 +11,11 @@ from types import MappingProxyType
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from ops.outputs import metrics
+from ops.commands import status
 from ops.outputs.rows import Row
 from ops.stack.errors import CommandError
+from ops.world.azure import ManagedIdentityRow
 from ops.world.cluster_state import MountedVersion
-from ops.world.compared_identities import ManagedIdentityRow
 from ops.world.probes import ProbeResult
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
@@ -30,7 +30,7 @@ def samples(
     broken: Mapping[tuple[str | None, str | None], bool | None] = MappingProxyType({}),
 ) -> dict[str, list[tuple[dict[str, str], float]]]:
     found: dict[str, list[tuple[dict[str, str], float]]] = {}
-    text = metrics.render("dev", rows, managed, mounts, lambda *place: broken.get(place, False), NOW).decode()
+    text = status.render_metrics("dev", rows, managed, mounts, lambda *place: broken.get(place, False), NOW).decode()
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
             found.setdefault(sample.name.removeprefix("idstack_status_"), []).append((sample.labels, sample.value))
@@ -100,7 +100,7 @@ def test_the_file_appears_whole_and_for_everybody(tmp_path: Path) -> None:
     file.write_text("before")
     read = file.open()
 
-    metrics.write(file, b"after")
+    status.write_metrics(file, b"after")
 
     assert (read.read(), file.read_text()) == ("before", "after"), "who had opened it reads what it was"
     assert file.stat().st_mode & 0o777 == 0o644
@@ -113,4 +113,4 @@ def test_the_file_appears_whole_and_for_everybody(tmp_path: Path) -> None:
 )
 def test_a_file_that_nobody_would_read_is_refused(tmp_path: Path, name: str, reason: str) -> None:
     with pytest.raises(CommandError, match=reason):
-        metrics.write(tmp_path / name, b"")
+        status.write_metrics(tmp_path / name, b"")
