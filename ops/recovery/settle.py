@@ -19,7 +19,7 @@ from ops.recovery import orphans
 from ops.recovery.finders import Finders
 from ops.recovery.orphans import Orphan
 from ops.renewal.guard import RenewedType
-from ops.stack.engine import Engine
+from ops.stack.engine import Engine, PreviewError
 from ops.stack.errors import CommandError, RunInterruptedError
 from ops.stack.lock import LockedError
 from ops.stack.state import Plan, State, StateResource, name_of, outputs_in, without
@@ -172,8 +172,8 @@ def _plan(engine: Engine, report: Callable[[str], None]) -> Plan:
     """
     try:
         return engine.planned()
-    except CommandError as refused:
-        if RenewedType.SCHEDULE not in str(refused):
+    except PreviewError as refused:
+        if RenewedType.SCHEDULE not in refused.types:
             raise
         schedules = [resource["urn"] for resource in engine.resources() if resource["type"] == RenewedType.SCHEDULE]
         plan = engine.planned([word for urn in schedules for word in ("--exclude", urn)])  # raises other errors

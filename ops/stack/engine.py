@@ -23,7 +23,18 @@ from ops.stack.errors import CommandError, RunInterruptedError
 from ops.stack.failures import NoSuchStackError, VanishedDraftError, disk_failure, remedies
 from ops.stack.pulumi_runs import PulumiRuns
 from ops.stack.stack_document import document_in
-from ops.stack.state import Plan, State, StateResource, Update, errors_of, outputs_in_log, outputs_of, resources_in
+from ops.stack.state import (
+    Diagnostic,
+    Plan,
+    State,
+    StateResource,
+    Update,
+    errors_of,
+    outputs_in_log,
+    outputs_of,
+    resources_in,
+    type_of,
+)
 from ops.stack.streaming import Standstill
 
 T = TypeVar("T")
@@ -32,6 +43,15 @@ _PAGE: Final = 20  # entries of the history
 # It writes the events of a run, with masked secrets. The engine accepts it only with the variable.
 _EVENT_LOG: Final = "--event-log"
 _WITH_EVENT_LOG: Final = {"PULUMI_DEBUG_COMMANDS": "true"}
+
+
+class PreviewError(CommandError):
+    """A preview that failed with these errors."""
+
+    def __init__(self, errors: Sequence[Diagnostic]) -> None:
+        super().__init__(f"`pulumi preview`: {''.join(error['message'] for error in errors).strip()}")
+        self.types = {type_of(error.get("urn", "")) for error in errors}
+        """The types of the resources that they are about; empty text for the program."""
 
 
 @dataclass(frozen=True)
@@ -207,10 +227,10 @@ class Engine(PulumiRuns):
         return self.once("outputs", lambda: outputs_of(self.state()))
 
     def planned(self, arguments: Sequence[str] = ()) -> Plan:
-        """The plan of a preview; secrets are masked. Raises CommandError with the messages of a failed preview."""
+        """The plan of a preview; secrets are masked. Raises `PreviewError` with the messages of a failed preview."""
         plan = self.proposed(arguments)
         if errors := errors_of(plan):
-            raise CommandError(f"`pulumi preview`: {''.join(error['message'] for error in errors).strip()}")
+            raise PreviewError(errors)
         return plan
 
     def proposed(self, arguments: Sequence[str] = (), environment: Mapping[str, str] | None = None) -> Plan:

@@ -32,7 +32,15 @@ def _state(*urns: str) -> dict[str, Any]:
 
 
 def _preview(*complaints: str) -> tuple[int, str, str]:
-    diagnostics = [{"message": f"error: {complaint}\n", "severity": "error"} for complaint in complaints]
+    """The schedule's own complaint has its URN, as every diagnostic about a resource."""
+    diagnostics = [
+        {
+            "message": f"error: {complaint}\n",
+            "severity": "error",
+            **({"urn": _SCHEDULE} if complaint is _REFUSED else {}),
+        }
+        for complaint in complaints
+    ]
     return len(complaints), json.dumps({"config": _CONFIGURATION, "steps": [], "diagnostics": diagnostics}), ""
 
 
@@ -63,7 +71,7 @@ def test_a_certificate_that_cannot_be_planned_hides_no_other_orphan(answers: Eng
 
 def test_a_preview_that_fails_for_another_reason_is_an_error_at_once(answers: EngineAnswers) -> None:
     answers.to("stack export", (0, json.dumps(_state(_SCHEDULE)), ""))
-    answers.to("preview", _preview("Graph does not answer"), _preview())
+    answers.to("preview", _preview("idstack:index:RenewalSchedule: Graph does not answer"), _preview())
     with pytest.raises(CommandError, match="Graph does not answer"):
         find_orphans(Engine("dev"), _nothing_to_report)
 
