@@ -71,18 +71,15 @@ def blob(world: ArmWorld, path: str) -> Any:
 
 
 def test_both_documents_are_published(issuer: ArmWorld) -> None:
+    resource.create(URN, checked(program()), preview=True)
+    assert blob(issuer, "openid/v1/jwks") is None, "a preview writes nothing"
+
     made = resource.create(URN, checked(program()), preview=False)
 
     assert made.id == ISSUER
     discovery, jwks = blob(issuer, ".well-known/openid-configuration"), blob(issuer, "openid/v1/jwks")
     assert (discovery.content, jwks.content) == (discovery_document(ISSUER), jwks_document([FIRST]))
     assert (discovery.content_type, jwks.cache_control) == ("application/json", "public, max-age=60")
-
-
-def test_a_preview_writes_nothing(issuer: ArmWorld) -> None:
-    resource.create(URN, checked(program()), preview=True)
-
-    assert blob(issuer, "openid/v1/jwks") is None
 
 
 def test_a_role_that_has_no_effect_yet_is_waited_for(
@@ -139,6 +136,7 @@ def test_since_when_a_key_is_published_and_signs_is_kept(issuer: ArmWorld, set_c
     assert (old["publishedSince"], old["signingSince"]) == ({"1": "2026-01-01T00:00:00Z"}, "2026-01-01T00:00:00Z")
     assert new["publishedSince"] == {"1": "2026-01-01T00:00:00Z", "2": "2026-01-01T05:00:00Z"}
     assert new["signingSince"] == old["signingSince"]
+    assert checked(program(leaked=[7]), old) == old, "a leak that is over changes no document"
 
 
 def test_a_step_before_its_time_is_refused_with_its_moment(issuer: ArmWorld, set_clock: SetClock) -> None:
@@ -178,12 +176,6 @@ def test_an_azure_that_does_not_answer_is_named(issuer: ArmWorld, monkeypatch: p
         resource.check(URN, None, program())
 
 
-def test_a_leak_that_is_over_is_no_change_of_the_documents(issuer: ArmWorld) -> None:
-    old = checked(program())
-
-    assert checked(program(leaked=[7]), old) == old
-
-
 def test_the_same_keys_with_their_members_in_another_order_are_no_change(issuer: ArmWorld) -> None:
     inputs = checked(program())
     state = resource.create(URN, inputs, preview=False).state
@@ -195,37 +187,28 @@ def test_the_same_keys_with_their_members_in_another_order_are_no_change(issuer:
     assert seen.inputs == turned
 
 
-def test_a_document_that_is_no_json_is_a_change(issuer: ArmWorld) -> None:
-    inputs = checked(program())
-    state = resource.create(URN, inputs, preview=False).state
-    Blobs(issuer.store).put("hc1oidc", "hc1oidc", "openid/v1/jwks", b"\xff", "application/json", None, {})
-
-    seen = resource.read(URN, ISSUER, inputs, state)
-
-    assert seen is not None
-    assert seen.inputs == inputs | {"changed": True}
+def replace_keys(issuer: ArmWorld, content: bytes) -> None:
+    """Somebody writes another JWKS."""
+    Blobs(issuer.store).put("hc1oidc", "hc1oidc", "openid/v1/jwks", content, "application/json", None, {})
 
 
-def test_a_refresh_sees_what_anybody_sees(issuer: ArmWorld, sign_in: SignIn) -> None:
+@pytest.mark.parametrize("content", [b"{}", b"\xff"], ids=["another", "no JSON"])
+def test_a_refresh_sees_what_anybody_sees_and_an_update_writes_it_again(
+    issuer: ArmWorld, sign_in: SignIn, content: bytes
+) -> None:
     inputs = checked(program())
     state = resource.create(URN, inputs, preview=False).state
     sign_in(issuer.principal())
     same = resource.read(URN, ISSUER, inputs, state)
-    Blobs(issuer.store).put("hc1oidc", "hc1oidc", "openid/v1/jwks", b"{}", "application/json", None, {})
+    replace_keys(issuer, content)
     other = resource.read(URN, ISSUER, inputs, state)
 
     assert same is not None
     assert other is not None
     assert (same.inputs, other.inputs) == (inputs, inputs | {"changed": True})
     assert list(resource.diff(URN, ISSUER, other.inputs, state, inputs).changes) == ["changed"]
-
-
-def test_an_update_writes_the_documents_again(issuer: ArmWorld) -> None:
-    inputs = checked(program())
-    state = resource.create(URN, inputs, preview=False).state
-    Blobs(issuer.store).put("hc1oidc", "hc1oidc", "openid/v1/jwks", b"{}", "application/json", None, {})
-    resource.update(URN, ISSUER, inputs | {"changed": True}, state, inputs, preview=False)
-
+    sign_in(issuer.deployer)
+    resource.update(URN, ISSUER, other.inputs, state, inputs, preview=False)
     assert blob(issuer, "openid/v1/jwks").content == jwks_document([FIRST])
 
 

@@ -91,17 +91,15 @@ def world(in_azure: ArmWorld, serve: Serve, certificates: Certificates, tmp_path
 
 
 def test_the_secret_holds_what_hypershift_reads(world: SecretWorld) -> None:
+    resource.create(URN, world.inputs(), preview=True)
+    assert world.http.get(PATH).status_code == 404, "a preview writes nothing"
+
     made = resource.create(URN, world.inputs(), preview=False)
 
     assert made.id == "clusters/hc1-sa-signing-key"
     assert world.data == {"key": world.pem}
-
-
-def test_neither_input_nor_output_shows_the_key(world: SecretWorld) -> None:
-    state = resource.create(URN, world.inputs(), preview=False).state
-
-    assert isinstance(state["kubeconfig"], Secret)
-    shown = json.dumps(unwrap(state))
+    assert isinstance(made.state["kubeconfig"], Secret)
+    shown = json.dumps(unwrap(made.state))
     assert "PRIVATE" not in shown
     of_the_private_half = world.pem.splitlines()[-3]
     assert of_the_private_half not in shown
@@ -115,12 +113,6 @@ def test_keys_whose_tokens_are_in_use_stand_beside_it_until_they_go(world: Secre
 
     resource.update(URN, "id", first, state, world.inputs(), preview=False)
     assert world.data == {"key": world.pem}
-
-
-def test_a_preview_writes_nothing(world: SecretWorld) -> None:
-    resource.create(URN, world.inputs(), preview=True)
-
-    assert world.http.get(PATH).status_code == 404
 
 
 def test_a_secret_of_an_earlier_run_is_taken_over_and_no_other(world: SecretWorld) -> None:

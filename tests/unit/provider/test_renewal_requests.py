@@ -38,15 +38,11 @@ def asked(monkeypatch: pytest.MonkeyPatch, request: RenewalRequest, of: str = "h
 
 def test_a_renewal_that_is_asked_for_comes_before_hold(vault: ArmWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     deliver(vault)
+    asked(monkeypatch, RenewalRequest.FORCE, "hc2-ingress-schedule")
+    assert checked(FIRST_ISSUE)["current"] == "a", "it is another schedule's"
     asked(monkeypatch, RenewalRequest.RENEW)
     renewed = checked(FIRST_ISSUE, mode="hold")
     assert (renewed["current"], renewed["renewal"]) == ("b", "slot b, asked for at 2026-01-31T09:30:15Z")
-
-
-def test_the_request_of_another_schedule_changes_nothing(vault: ArmWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    deliver(vault)
-    asked(monkeypatch, RenewalRequest.FORCE, "hc2-ingress-schedule")
-    assert checked(FIRST_ISSUE)["current"] == "a"
 
 
 def test_too_soon_names_the_moment_and_the_ways_out(
@@ -65,23 +61,21 @@ def test_too_soon_names_the_moment_and_the_ways_out(
     assert checked(old)["current"] == "a"
 
 
-def test_a_withdrawn_slot_leaves_the_inputs(vault: ArmWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_withdrawn_slot_leaves_the_inputs_once_pods_have_the_other(
+    vault: ArmWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
     old = {**FIRST_ISSUE, "current": "b", "b": B2}
-    deliver(vault, "b2")
+    deliver(vault)
     asked(monkeypatch, RenewalRequest.WITHDRAW)
+    [failure] = schedule.check(URN, old, PROGRAM).failures
+    assert failure.reason.startswith(
+        "slot a is not withdrawn, because the certificate of slot b has not reached the vault"
+    )
+    deliver(vault, "b2")
     new = checked(old)
     assert "a" not in new
     assert schedule.diff(URN, "id", old, old, new).changes["a"] == PropertyChange("delete")
     assert checked(new) == new
-
-
-def test_what_pods_have_is_not_withdrawn(vault: ArmWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    deliver(vault)
-    asked(monkeypatch, RenewalRequest.WITHDRAW)
-    [failure] = schedule.check(URN, {**FIRST_ISSUE, "current": "b", "b": B2}, PROGRAM).failures
-    assert failure.reason.startswith(
-        "slot a is not withdrawn, because the certificate of slot b has not reached the vault"
-    )
 
 
 class RecordedGraph:
@@ -211,14 +205,8 @@ def test_a_replacement_that_entra_refuses_changes_nothing(vault: ArmWorld, monke
     RecordedGraph(monkeypatch, AzureRefusedError("Graph is away"))
     with pytest.raises(PluginError, match=r"leaked certificate may still be registered: Graph is away\. Run"):
         _updated(old, new)
-
-
-def test_other_requests_withdraw_nothing_by_themselves(vault: ArmWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    old = checked()
     asked(monkeypatch, RenewalRequest.FORCE)
-    graph = RecordedGraph(monkeypatch)
     _updated(old, old)
-    assert graph.requests == []
 
 
 def test_requests_of_another_form_are_refused_without_their_text(

@@ -268,12 +268,6 @@ def test_a_new_certificate_is_proven_in_place(tenant: GateTenant, time: Time) ->
     assert tenant.answers == [200] * 5
 
 
-def test_a_preview_before_the_certificate_is_issued_knows_no_proof(tenant: GateTenant) -> None:
-    unknown = dict.fromkeys(("thumbprint", "registration", "clientId"), UNKNOWN)
-    inputs = resource.check(URN, None, {**tenant.inputs(certificate(), "some id"), **unknown}).inputs
-    assert resource.create(URN, inputs, preview=True).state == {**inputs, "provenAt": UNKNOWN}
-
-
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -291,9 +285,11 @@ def test_wrong_inputs_are_refused_by_name(tenant: GateTenant, change: Props, rea
     assert [(failure.property, failure.reason) for failure in refused.failures] == [(next(iter(change)), reason)]
 
 
-def test_a_settle_time_that_the_timeout_cuts_off_is_refused(tenant: GateTenant) -> None:
+def test_a_preview_knows_no_proof_and_a_timeout_before_the_settle_time_is_refused(tenant: GateTenant) -> None:
     issued = certificate()
-    inputs = tenant.inputs(issued, tenant.register(issued), settleSeconds=61)
+    unknown = dict.fromkeys(("thumbprint", "registration", "clientId"), UNKNOWN)
+    inputs = resource.check(URN, None, {**tenant.inputs(issued, "some id"), **unknown}).inputs
+    assert resource.create(URN, inputs, preview=True).state == {**inputs, "provenAt": UNKNOWN}
     with pytest.raises(PluginError, match="settle <= timeout"):
-        resource.create(URN, inputs, preview=False)
+        resource.create(URN, tenant.inputs(issued, tenant.register(issued), settleSeconds=61), preview=False)
     assert tenant.answers == []
