@@ -78,8 +78,9 @@ def of_iam(issuer: str = ISSUER, **names: str) -> FoundResources:
     return FoundResources(EXISTING.subscription, None, {}, {}, managed)
 
 
-def test_names_of_create_iam_need_no_key() -> None:
-    written = values_of_workload_identities({}, "hc1", {("infraID",): "hc1-infra"}, of_iam())
+def test_names_of_create_iam_need_no_key_and_others_are_kept() -> None:
+    known: dict[Place, str] = {("infraID",): "hc1-infra"}
+    written = values_of_workload_identities({}, "hc1", known, of_iam())
 
     private = {row.field for row in ROWS if row.workload is not None and row.workload.private}
     assert written == {
@@ -94,16 +95,10 @@ def test_names_of_create_iam_need_no_key() -> None:
             for field in private
         },
     }
-
-
-def test_other_names_are_kept() -> None:
-    """As ccoctl names them: by the component's namespace and Secret."""
-    existing = of_iam(disk="hc1-openshift-cluster-csi-drivers-azure-disk-credentials")
-
-    written = values_of_workload_identities({}, "hc1", {("infraID",): "hc1-infra"}, existing)
-
-    place = "hostedClusters[0].workloadIdentities.disk.name"
-    assert written[place] == "hc1-openshift-cluster-csi-drivers-azure-disk-credentials"
+    # As ccoctl names them: by the component's namespace and Secret.
+    name = "hc1-openshift-cluster-csi-drivers-azure-disk-credentials"
+    of_ccoctl = values_of_workload_identities({}, "hc1", known, of_iam(disk=name))
+    assert of_ccoctl == {**written, "hostedClusters[0].workloadIdentities.disk.name": name}
 
 
 def test_identities_of_several_issuers_need_the_hosted_cluster() -> None:
@@ -115,26 +110,9 @@ def test_identities_of_several_issuers_need_the_hosted_cluster() -> None:
         values_of_workload_identities({}, "hc1", {}, mixed)
 
     assert values_of_workload_identities({}, "hc1", {("issuerURL",): ISSUER}, mixed)
-
-
-def test_a_cluster_of_certificates_is_not_adopted_as_another() -> None:
-    written: Any = {"hostedClusters": [{"name": "hc1", "authentication": "managed-identities"}]}
-
+    of_certificates: Any = {"hostedClusters": [{"name": "hc1", "authentication": "managed-identities"}]}
     with pytest.raises(CommandError, match=r"hostedClusters\[0\].authentication: found managed-identities"):
-        values_of_workload_identities(written, "hc1", {}, of_iam())
-
-
-def test_an_identity_of_ccoctl_keeps_its_name_and_those_of_its_credentials() -> None:
-    """It names a federated credential after the service account."""
-    name = "hc1-openshift-image-registry-installer-cloud-credentials"
-    federated = {(ISSUER, subject.subject): subject.subject.rpartition(":")[2] for subject in MANAGED_ROW.subjects}
-    written = found({}, with_identity(id=identity_id(name), federated=federated))
-
-    assert written[f"{IDENTITY}.name"] == name
-    assert {written[f"{IDENTITY}.federatedCredentials.{subject.suffix}"] for subject in MANAGED_ROW.subjects} == {
-        "registry",
-        "cluster-image-registry-operator",
-    }
+        values_of_workload_identities(of_certificates, "hc1", {}, existing)
 
 
 def test_what_is_configured_already_is_not_written_again() -> None:
@@ -166,22 +144,42 @@ def test_what_is_configured_already_is_not_written_again() -> None:
     }
 
 
-def test_what_hypershifts_command_line_named_needs_no_names() -> None:
-    subject = MANAGED_ROW.subjects[0]
-    name = data_plane_identity_name("hc1", MANAGED_ROW.name, "hc1-infra")
-    own = with_identity(
-        id=identity_id(name),
-        location="eastus",
-        federated={(ISSUER, subject.subject): federated_credential_name("hc1", MANAGED_ROW.name, subject.suffix)},
-    )
-
-    assert not [key for key in found({"hostedClusters": [CLUSTER]}, own) if "dataPlaneIdentities" in key]
+SUBJECT = MANAGED_ROW.subjects[0]
+CLI_NAME = data_plane_identity_name("hc1", MANAGED_ROW.name, "hc1-infra")
+CCOCTL_NAME = "hc1-openshift-image-registry-installer-cloud-credentials"
+OF_THE_CLI = {(ISSUER, SUBJECT.subject): federated_credential_name("hc1", MANAGED_ROW.name, SUBJECT.suffix)}
+# It names a federated credential after the service account.
+OF_CCOCTL = {(ISSUER, subject.subject): subject.subject.rpartition(":")[2] for subject in MANAGED_ROW.subjects}
+OF_ANOTHER_CLUSTER = {("https://oidc.example.com/q", SUBJECT.subject): "other"}
 
 
-def test_a_federated_credential_of_another_issuer_is_another_clusters() -> None:
-    other = with_identity(federated={("https://oidc.example.com/q", MANAGED_ROW.subjects[0].subject): "other"})
+@pytest.mark.parametrize(
+    ("name", "federated", "kept"),
+    [
+        (CLI_NAME, OF_THE_CLI, {}),
+        (CLI_NAME, OF_ANOTHER_CLUSTER, {}),
+        (
+            CCOCTL_NAME,
+            OF_CCOCTL,
+            {
+                f"{IDENTITY}.name": CCOCTL_NAME,
+                **{
+                    f"{IDENTITY}.federatedCredentials.{subject.suffix}": subject.subject.rpartition(":")[2]
+                    for subject in MANAGED_ROW.subjects
+                },
+            },
+        ),
+    ],
+    ids=["of HyperShift's CLI", "of another cluster's issuer", "of ccoctl"],
+)
+def test_names_of_managed_identities_are_kept_unless_the_stack_gives_them(
+    name: str, federated: dict[tuple[str, str], str], kept: dict[str, str]
+) -> None:
+    own = with_identity(id=identity_id(name), location="eastus", federated=federated)
 
-    assert not [key for key in found({"hostedClusters": [CLUSTER]}, other) if "federatedCredentials" in key]
+    keys = found({"hostedClusters": [CLUSTER]}, own)
+
+    assert {key: value for key, value in keys.items() if "dataPlaneIdentities" in key} == kept
 
 
 def test_a_stack_with_a_shared_vault_gets_no_vault() -> None:

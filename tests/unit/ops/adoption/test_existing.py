@@ -58,6 +58,7 @@ def document(**changes: Any) -> str:
 
 
 def test_everything_that_the_files_name_is_found(azure: AzureClient, world: ArmWorld, application: Application) -> None:
+    assert found(azure, world, application.app_id).applications[ROW.field].principal_id is None
     principal = world.cloud.directory.create_service_principal(application.app_id)
     managed = world.call("GET", IDENTITY).json()["properties"]
 
@@ -75,12 +76,6 @@ def test_everything_that_the_files_name_is_found(azure: AzureClient, world: ArmW
     assert existing.vault is not None
     assert existing.vault["name"] == "kv-idstack-local"
     assert existing.secrets[ROW.field] == ["no such secret"]
-
-
-def test_an_application_may_have_no_service_principal(
-    azure: AzureClient, world: ArmWorld, application: Application
-) -> None:
-    assert found(azure, world, application.app_id).applications[ROW.field].principal_id is None
 
 
 def test_all_that_does_not_exist_is_named_at_once(azure: AzureClient, world: ArmWorld) -> None:

@@ -96,16 +96,17 @@ def test_client_ids_have_no_quotes_in_the_scripts_file(tmp_path: Path, given: di
     assert found == {field: str(client_id) for field, client_id in given.items()}
 
 
-def test_client_ids_are_compared_in_lower_case(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "client_id", ["12345678-1234-4123-8123-123456789012", "00000000-0000-4000-8000-00000000000e", CLIENT_ID.upper()]
+)
+def test_a_client_id_is_read_as_it_is_but_in_lower_case(tmp_path: Path, client_id: str) -> None:
     """A person may have written the file; Graph and ARM answer in lower case."""
-    whole = written(tmp_path, json.dumps({FIELDS[0]: identity(CLIENT_ID.upper())}))
-    assert files.control_plane(whole).identities[FIELDS[0]].client_id == CLIENT_ID
-    assert files.data_plane(written(tmp_path, json.dumps({MANAGED[0]: CLIENT_ID.upper()}))) == {MANAGED[0]: CLIENT_ID}
-
-
-@pytest.mark.parametrize("client_id", ["12345678-1234-4123-8123-123456789012", "00000000-0000-4000-8000-00000000000e"])
-def test_a_client_id_of_digits_is_read_as_it_is(tmp_path: Path, client_id: str) -> None:
-    assert files.data_plane(written(tmp_path, f"{{{MANAGED[0]}: {client_id}}}")) == {MANAGED[0]: client_id}
+    assert files.data_plane(written(tmp_path, f"{{{MANAGED[0]}: {client_id}}}")) == {MANAGED[0]: client_id.lower()}
+    whole = written(tmp_path, json.dumps({FIELDS[0]: identity(client_id)}))
+    assert files.control_plane(whole).identities[FIELDS[0]].client_id == client_id.lower()
+    for read in (files.control_plane, files.data_plane):
+        with pytest.raises(CommandError, match=r"cp\.json cannot be read \(no such file or directory\)"):
+            read(tmp_path / "cp.json")
 
 
 def test_the_file_of_hypershifts_command_line_is_read_too(tmp_path: Path) -> None:
@@ -133,12 +134,6 @@ def test_an_identity_that_is_not_whole_is_refused(tmp_path: Path, changes: dict[
 
     assert f"- {FIELDS[0]}.{problem}" in str(refused.value)
     assert f"- {FIELDS[1]}.clientID" in str(refused.value), "all problems at once"
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    for read in (files.control_plane, files.data_plane):
-        with pytest.raises(CommandError, match=r"cp\.json cannot be read \(no such file or directory\)"):
-            read(tmp_path / "cp.json")
 
 
 # `hosted_cluster` gives all identities of a plane the same client id.
@@ -176,12 +171,8 @@ def test_everything_that_the_configuration_repeats_is_read(tmp_path: Path) -> No
         ("kms", "activeKey", "keyName"): "hc1-etcd",
         ("kms", "activeKey", "keyVersion"): "0123456789abcdef0123456789abcdef",
     }
-
-
-def test_a_cluster_without_kms_and_zones_has_neither(tmp_path: Path) -> None:
-    places = found(tmp_path, spec__secretEncryption=ABSENT)
-
-    assert not [place for place in places if place[0] in ("kms", "dns", "dnsZoneResourceGroup")]
+    without = found(tmp_path, spec__secretEncryption=ABSENT)
+    assert not [place for place in without if place[0] in ("kms", "dns", "dnsZoneResourceGroup")]
 
 
 @pytest.mark.parametrize(

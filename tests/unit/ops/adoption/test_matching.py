@@ -110,14 +110,12 @@ def test_an_application_is_that_of_the_client_id_whatever_its_name_and_tag(azure
         (ROW.field, f"/applications/{APPLICATION_ID}"),
         (ROW.field, f"/servicePrincipals/{PRINCIPAL_ID}"),
     ]
-
-
-def test_an_application_without_a_principal_gets_one(azure: AzureClient) -> None:
     bare = replace(EXISTING.applications[ROW.field], principal_id=None)
-
-    [found] = matched(azure, plan(PRINCIPAL), replace(EXISTING, applications={ROW.field: bare}))
-
-    assert found.id is None
+    [without_principal] = matched(azure, plan(PRINCIPAL), replace(EXISTING, applications={ROW.field: bare}))
+    assert without_principal.id is None, "it gets one"
+    other = below("azuread:index/application:Application", "app", cluster="hc2", tags=["t"])
+    for left_alone in (plan(other, cluster="hc2"), plan({**APPLICATION, "op": "update"})):
+        assert matched(azure, left_alone) == [], "another cluster's, or the stack's already"
 
 
 def test_a_secret_is_named_with_its_cloud_and_tenant(azure: AzureClient, world: ArmWorld) -> None:
@@ -126,16 +124,6 @@ def test_a_secret_is_named_with_its_cloud_and_tenant(azure: AzureClient, world: 
     world.call("PUT", f"{VAULT}/secrets/{SECRET}", {"properties": {"value": "{}"}})
 
     assert matched(azure, plan(OWN_SECRET))[0].id == f"local/t{VAULT}/secrets/{SECRET}"
-
-
-def test_another_clusters_resources_are_left_alone(azure: AzureClient) -> None:
-    other = below("azuread:index/application:Application", "app", cluster="hc2", tags=["t"])
-
-    assert matched(azure, plan(other, cluster="hc2")) == []
-
-
-def test_what_the_stack_has_already_is_not_matched(azure: AzureClient) -> None:
-    assert matched(azure, plan({**APPLICATION, "op": "update"})) == []
 
 
 @pytest.mark.parametrize(
@@ -227,8 +215,12 @@ def test_an_assignment_of_another_grant_stands_in_nobodys_way(
 def test_an_import_file_has_parents_first_and_the_provider_by_its_urn(azure: AzureClient) -> None:
     planned = plan(APPLICATION, OWN_SECRET)
 
-    document = import_file(planned, matched(azure, planned))
+    known = plan(APPLICATION, op="same")
+    document, below_known = (import_file(made, matched(azure, made)) for made in (planned, known))
 
+    [only] = below_known["resources"]
+    parent = urn("idstack:azure:ControlPlaneIdentity", IDENTITY_NAME)
+    assert (only["logicalName"], below_known["nameTable"][only["parent"]]) == ("app", parent), "the state has them"
     cluster, owner = "hc1 (idstack:hypershift:HostedCluster)", f"{IDENTITY_NAME} (idstack:azure:ControlPlaneIdentity)"
     assert document == {
         "nameTable": {"entra": ENTRA},
@@ -256,16 +248,6 @@ def test_an_import_file_has_parents_first_and_the_provider_by_its_urn(azure: Azu
             },
         ],
     }
-
-
-def test_parents_that_the_state_has_are_named_and_not_imported(azure: AzureClient) -> None:
-    planned = plan(APPLICATION, op="same")
-
-    document = import_file(planned, matched(azure, planned))
-
-    owner = urn("idstack:azure:ControlPlaneIdentity", IDENTITY_NAME)
-    assert [resource["logicalName"] for resource in document["resources"]] == ["app"]
-    assert document["nameTable"][document["resources"][0]["parent"]] == owner
 
 
 def test_findings_name_every_identity_and_what_is_left_alone(azure: AzureClient) -> None:
@@ -316,31 +298,32 @@ def test_the_key_vault_users_role_is_on_the_vault_itself(id: str | None, found: 
     assert (shown.found, shown.next_up) == (found, next_up)
 
 
-def test_a_missing_principal_and_a_missing_role_are_made() -> None:
-    shown = line(
-        ROW.field,
-        of(resource_types.SERVICE_PRINCIPAL, None, ROW.field),
-        of(resource_types.ROLE_ASSIGNMENT, "/role", ROW.field),
-        of(resource_types.ROLE_ASSIGNMENT, None, ROW.field),
-    )
+@pytest.mark.parametrize(
+    ("field", "matches", "found", "differs", "next_up"),
+    [
+        (
+            ROW.field,
+            [("SERVICE_PRINCIPAL", None), ("ROLE_ASSIGNMENT", "/role"), ("ROLE_ASSIGNMENT", None)],
+            "1 of 2 roles",
+            "PKCS#12; no service principal",
+            "adopts it; creates one; assigns the missing roles",
+        ),
+        (
+            MANAGED_ROW.field,
+            [("MANAGED_IDENTITY", "/id"), ("FEDERATED_CREDENTIAL", "/fed"), ("FEDERATED_CREDENTIAL", None)],
+            "registry-MI-p, 1 of 2 federated credentials",
+            "service accounts without a federated credential",
+            "adopts it; creates the missing ones",
+        ),
+    ],
+)
+def test_what_an_identity_lacks_is_made(
+    field: str, matches: list[tuple[str, str | None]], found: str, differs: str, next_up: str
+) -> None:
+    shown = line(field, *(of(getattr(resource_types, name), id, field) for name, id in matches))
 
-    assert shown.found.endswith("1 of 2 roles")
-    assert shown.differs == "PKCS#12; no service principal"
-    assert shown.next_up == "adopts it; creates one; assigns the missing roles"
-
-
-def test_service_accounts_without_a_credential_get_one() -> None:
-    field = MANAGED_ROW.field
-    shown = line(
-        field,
-        of(resource_types.MANAGED_IDENTITY, "/id", field),
-        of(resource_types.FEDERATED_CREDENTIAL, "/fed", field),
-        of(resource_types.FEDERATED_CREDENTIAL, None, field),
-    )
-
-    assert shown.found == "registry-MI-p, 1 of 2 federated credentials"
-    assert shown.differs == "service accounts without a federated credential"
-    assert shown.next_up == "adopts it; creates the missing ones"
+    assert shown.found.endswith(found)
+    assert (shown.differs, shown.next_up) == (differs, next_up)
 
 
 PROVIDER = "urn:pulumi:dev::idstack::pulumi:providers:azure-native::azure"
@@ -390,14 +373,9 @@ def test_missing_providers_come_with_the_stack_before_everything_else(tmp_path: 
     assert provider["inputs"] == {"tenantId": "t", "__internal": {}}
     assert provider["outputs"] == {"tenantId": "t"}, "or the next preview shows an update"
     assert provider["id"]
-
-
-def test_a_state_that_has_them_stays_as_it_is(tmp_path: Path) -> None:
-    engine = _Recorded({"urn": PROVIDER, "type": "pulumi:providers:azure-native"}, steps=STEPS)
-
-    enter_providers(engine, file(tmp_path, PROVIDER))
-
-    assert engine.replaced == []  # type: ignore[attr-defined]
+    has_it = _Recorded({"urn": PROVIDER, "type": "pulumi:providers:azure-native"}, steps=STEPS)
+    enter_providers(has_it, file(tmp_path, PROVIDER))
+    assert has_it.replaced == []  # type: ignore[attr-defined]
 
 
 def test_a_file_of_another_stack_is_refused(tmp_path: Path) -> None:

@@ -29,7 +29,6 @@ from tests.unit.ops.graph_world import (
     GraphWorld,
     assignment,
     fifty_clusters,
-    one_cluster,
     small_cluster,
 )
 from tests.unit.ops.stacks import refused, report
@@ -103,24 +102,11 @@ def test_a_chain_leads_from_the_hosted_cluster_to_the_scopes() -> None:
     assert (pod.name, role.name) == (ROW.mounts[0].deployment, ROW.hypershift.role.name)
     assert len(scopes) == len(ROW.hypershift.scopes)
 
-
-def test_the_key_vault_user_has_its_role_on_the_vault_of_the_secrets() -> None:
-    graph = one_identity().graph()
-
-    [vault] = behind(graph, the(NodeKind.SECRET, graph), Relation.STORED_IN)
-    [user] = behind(graph, the(NodeKind.SECRET_PROVIDER_CLASS, graph), Relation.FETCHES_AS)
-    [role] = behind(graph, user, Relation.HOLDS)
-
+    [vault] = behind(graph, secret, Relation.STORED_IN)
+    [user] = behind(graph, provider, Relation.FETCHES_AS)
+    [own] = behind(graph, user, Relation.HOLDS)
     assert (vault.kind, user.kind) == (NodeKind.VAULT, NodeKind.KEY_VAULT_USER)
-    assert behind(graph, role, Relation.AT) == [vault]
-
-
-def test_every_identity_of_the_catalogue_is_in_the_graph() -> None:
-    graph = one_cluster().graph()
-    fields = {node.name for node in graph.identities("hc1")}
-
-    assert fields >= {*(row.field for row in ENABLED), *(row.field for row in OPTIONAL)}
-    assert all(behind(graph, node, Relation.HOLDS) for node in graph.identities("hc1"))
+    assert behind(graph, own, Relation.AT) == [vault]
 
 
 def test_a_role_assignment_of_an_unknown_cluster_is_in_no_graph() -> None:
@@ -256,6 +242,9 @@ def test_a_service_account_is_as_its_probe_says() -> None:
 
 def test_a_cluster_alone_keeps_what_it_shares_and_nothing_of_others() -> None:
     graph = fifty_clusters().graph()
+    assert len(by_id(graph)) == len(graph.nodes)
+    assert len(set(graph.edges)) == len(graph.edges)
+    assert all({edge.source, edge.target} <= by_id(graph).keys() for edge in graph.edges)
 
     one = graph.only("cluster-03")
 
@@ -265,13 +254,6 @@ def test_a_cluster_alone_keeps_what_it_shares_and_nothing_of_others() -> None:
     assert all("cluster-03" in node.name for node in one.of_kind(NodeKind.SCOPE))
 
 
-def test_what_could_not_be_read_is_in_the_graph() -> None:
-    world = small_cluster()
-    world.unread = ("the management cluster: no access",)
-
-    assert world.graph().unread == ("the management cluster: no access",)
-
-
 def test_a_stack_without_clusters_has_vault_and_reader_alone() -> None:
     graph = GraphWorld().graph()
 
@@ -279,14 +261,6 @@ def test_a_stack_without_clusters_has_vault_and_reader_alone() -> None:
         [],
         {NodeKind.VAULT, NodeKind.KEY_VAULT_USER, NodeKind.ROLE},
     )
-
-
-def test_ids_are_unique_and_every_edge_has_both_ends() -> None:
-    graph = fifty_clusters().graph()
-
-    assert len(by_id(graph)) == len(graph.nodes)
-    assert len(set(graph.edges)) == len(graph.edges)
-    assert all({edge.source, edge.target} <= by_id(graph).keys() for edge in graph.edges)
 
 
 def test_the_first_certificate_to_expire_is_a_clusters_expiry() -> None:
@@ -299,13 +273,16 @@ def test_the_first_certificate_to_expire_is_a_clusters_expiry() -> None:
     assert graph.expiry("hc2") is None
 
 
-def test_the_catalogue_has_a_row_for_each_node_that_needs_one() -> None:
-    world = GraphWorld()
-    world.add_cluster("hc1", identities=CONTROL_PLANE)
+def test_every_identity_of_the_catalogue_is_in_the_graph() -> None:
+    world = GraphWorld(unread=("the management cluster: no access",))
+    world.add_cluster("hc1", identities=CONTROL_PLANE, optional=OPTIONAL)
+    graph = world.graph()
+    fields = [node.name for node in graph.identities("hc1")]
 
-    assert [node.name for node in world.graph().identities("hc1")][: len(CONTROL_PLANE)] == [
-        row.field for row in CONTROL_PLANE
-    ]
+    assert fields[: len(CONTROL_PLANE)] == [row.field for row in CONTROL_PLANE]
+    assert set(fields) >= {row.field for row in OPTIONAL}
+    assert all(behind(graph, node, Relation.HOLDS) for node in graph.identities("hc1"))
+    assert graph.unread == ("the management cluster: no access",)
 
 
 GROUP = "/subscriptions/s/resourceGroups/hc1-managed"
@@ -319,27 +296,31 @@ def assignments(roles: Any = INGRESS_ROLES, guid: str = CONTRIBUTOR_ROLE.guid, *
     return with_parents(below(roles, resource_types.ROLE_ASSIGNMENT, "a-name", id="x", inputs=inputs, **changes))
 
 
-def test_a_grant_is_of_the_identity_whose_component_made_it() -> None:
-    assert grants(assignments()) == {INGRESS: [RoleAtScope("Contributor", CONTRIBUTOR_ROLE.guid, GROUP)]}
+_HSM = {"hsm": "my-hsm", "scope": "/keys/etcd", "roleDefinition": MANAGED_HSM_CRYPTO_USER}
+_HSM_ROLE = below(identity("hc1", "kms"), resource_types.HSM_ROLE_ASSIGNMENT, "a-name", id="x", inputs=_HSM)
 
 
-def test_an_assignment_that_waits_for_its_deletion_does_not_count() -> None:
-    assert grants(assignments(delete=True)) == {}
-
-
-def test_a_role_that_this_program_does_not_know_is_named_by_its_guid() -> None:
-    assert grants(assignments(guid="another"))[INGRESS][0].role == "another"
-
-
-def test_a_role_in_a_managed_hsm_has_no_arm_id() -> None:
-    inputs = {"hsm": "my-hsm", "scope": "/keys/etcd", "roleDefinition": MANAGED_HSM_CRYPTO_USER}
-    role = below(identity("hc1", "kms"), resource_types.HSM_ROLE_ASSIGNMENT, "a-name", id="x", inputs=inputs)
-
-    assert grants(with_parents(role)) == {
-        ResourceOwner("hc1", "kms"): [
-            RoleAtScope("Managed HSM Crypto User", MANAGED_HSM_CRYPTO_USER, "my-hsm/keys/etcd")
-        ]
-    }
+@pytest.mark.parametrize(
+    ("resources", "expected"),
+    [
+        (assignments(), {INGRESS: [RoleAtScope("Contributor", CONTRIBUTOR_ROLE.guid, GROUP)]}),
+        (assignments(guid="another"), {INGRESS: [RoleAtScope("another", "another", GROUP)]}),
+        (assignments(delete=True), {}),
+        (
+            with_parents(_HSM_ROLE),
+            {
+                ResourceOwner("hc1", "kms"): [
+                    RoleAtScope("Managed HSM Crypto User", MANAGED_HSM_CRYPTO_USER, "my-hsm/keys/etcd")
+                ]
+            },
+        ),
+    ],
+    ids=["known", "unknown", "waits for its deletion", "of a managed HSM"],
+)
+def test_a_grant_is_of_the_identity_whose_component_made_it(
+    resources: list[Any], expected: dict[ResourceOwner, list[RoleAtScope]]
+) -> None:
+    assert grants(resources) == expected
 
 
 @pytest.mark.parametrize(

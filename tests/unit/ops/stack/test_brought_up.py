@@ -147,13 +147,6 @@ def test_a_commit_that_is_not_in_the_clone_is_an_error_that_says_how_to_get_it(r
     assert "`fetch-depth: 0`), or run `.venv/bin/idstack up --stack dev`" in refusal
 
 
-def test_a_work_tree_goes_when_what_runs_in_it_fails(repository: Repository) -> None:
-    with pytest.raises(ZeroDivisionError), work_tree(repository.head, repository.root, "dev"):
-        raise ZeroDivisionError
-
-    assert len(_work_trees(repository)) == 1
-
-
 @pytest.mark.parametrize("recorded", ["same", "dirty", None])
 def test_the_checkout_itself_runs_if_it_is_the_commit_or_none_is_recorded(
     repository: Repository, recorded: str | None

@@ -43,20 +43,17 @@ def log_in(caller: dict[str, str], url: str) -> None:
     Path(caller["PULUMI_HOME"], "credentials.json").write_text(json.dumps({"current": url}))
 
 
-def test_without_any_choice_it_is_the_local_stack(project: Path, caller: dict[str, str]) -> None:
+def test_the_variable_goes_before_the_selected_stack_before_the_local_one(
+    project: Path, caller: dict[str, str]
+) -> None:
     assert chosen_stack(caller, project) == ("local", None)
-
-
-def test_the_selected_stack_is_chosen(project: Path, caller: dict[str, str]) -> None:
     select(caller, project, azure="dev")
 
     assert chosen_stack(caller, project) == ("dev", "pulumi stack select")
-
-
-def test_the_variable_goes_before_the_selected_stack(project: Path, caller: dict[str, str]) -> None:
-    select(caller, project, azure="dev")
-
     assert chosen_stack({**caller, "PULUMI_STACK": "organization/idstack/prod"}, project) == ("prod", "PULUMI_STACK")
+    for note in Path(caller["PULUMI_HOME"], "workspaces").iterdir():
+        note.write_text('{"stacks"')
+    assert chosen_stack(caller, project) == ("local", None), "a note that is truncated selects nothing"
 
 
 def test_of_several_selected_stacks_the_one_in_the_callers_backend_is_chosen(
@@ -80,14 +77,6 @@ def test_several_selected_stacks_of_which_none_is_the_callers_are_refused(
     assert str(refused.value) == (
         "pulumi stack select has chosen different stacks in several backends: dev, prod. Choose one with --stack"
     )
-
-
-def test_a_note_that_is_cut_short_selects_nothing(project: Path, caller: dict[str, str]) -> None:
-    select(caller, project, azure="dev")
-    for note in Path(caller["PULUMI_HOME"], "workspaces").iterdir():
-        note.write_text('{"stacks"')
-
-    assert chosen_stack(caller, project) == ("local", None)
 
 
 @pytest.mark.parametrize(

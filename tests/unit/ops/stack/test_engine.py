@@ -127,19 +127,22 @@ def test_every_local_stack_has_a_configuration_and_a_salt_of_its_own(
     assert yaml.safe_load((beside / "configuration.local-hc2.yaml").read_text())["config"][location] == "westus"
 
 
-@pytest.mark.parametrize("cloud", ["  idstack:cloud: AzurePublicCloud\n", "  idstack:location: eastus\n"])
-def test_a_real_clouds_stack_with_a_local_name_is_refused_first(engine: FakeEngine, project: Path, cloud: str) -> None:
-    (project / "Pulumi.local-prod.yaml").write_text(f"config:\n{cloud}")
-    with pytest.raises(
-        CommandError, match=r"Pulumi.local-prod.yaml has `idstack:cloud: \w+`, but its stack has the name"
-    ):
+@pytest.mark.parametrize(
+    ("text", "refusal"),
+    [
+        ("config:\n  idstack:cloud: AzurePublicCloud\n", r"has `idstack:cloud: \w+`, but its stack has the name"),
+        ("config:\n  idstack:location: eastus\n", r"has `idstack:cloud: \w+`, but its stack has the name"),
+        (None, "there is no stack local-prod: the project has no Pulumi.local-prod.yaml"),
+    ],
+)
+def test_a_local_stack_without_a_local_configuration_is_refused_first(
+    engine: FakeEngine, project: Path, text: str | None, refusal: str
+) -> None:
+    if text is not None:
+        (project / "Pulumi.local-prod.yaml").write_text(text)
+    with pytest.raises(CommandError, match=refusal):
         Engine("local-prod", project).prepare()
     assert engine.calls == []
-
-
-def test_a_local_stack_without_a_configuration_names_the_missing_file(engine: FakeEngine, project: Path) -> None:
-    with pytest.raises(CommandError, match=r"there is no stack local-hc9: the project has no Pulumi.local-hc9.yaml"):
-        Engine("local-hc9", project).prepare()
 
 
 @pytest.mark.parametrize(

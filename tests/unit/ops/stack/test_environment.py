@@ -35,21 +35,12 @@ def local(tmp_path: Path) -> dict[str, str]:
 NOT_LOCAL = ["dev", "unknown", "organization/idstack/local", "locale", "local-", "local.hc1", "localhost", "Local"]
 
 
-@pytest.mark.parametrize("stack", NOT_LOCAL)
-def test_no_other_stack_is_served_by_the_emulated_plugins(local: dict[str, str], stack: str) -> None:
-    assert variables(stack, local)["PULUMI_HOME"] == CALLER["PULUMI_HOME"]
-
-
 @pytest.mark.parametrize("stack", ["local", "local-hc1", *NOT_LOCAL])
-def test_every_stack_ignores_plugins_on_path_whatever_the_caller_sets(local: dict[str, str], stack: str) -> None:
-    assert variables(stack, local)["PULUMI_IGNORE_AMBIENT_PLUGINS"] == "true"
-    assert [shutil.which(plugin, path=variables(stack, local)["PATH"]) for plugin in EMULATED] == [None] * 3
-
-
-@pytest.mark.parametrize("stack", ["local", "local-hc1", *NOT_LOCAL])
-def test_no_engine_downloads_a_plugin_whatever_the_caller_sets(local: dict[str, str], stack: str) -> None:
-    caller = {**local, "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "false"}
-    assert variables(stack, caller)["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] == "true"
+def test_no_stack_takes_plugins_on_path_or_downloads_them(local: dict[str, str], stack: str) -> None:
+    found = variables(stack, {**local, "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "false"})
+    assert (found["PULUMI_HOME"] == CALLER["PULUMI_HOME"]) == (stack in NOT_LOCAL), "where the emulated ones are not"
+    assert found["PULUMI_IGNORE_AMBIENT_PLUGINS"] == found["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] == "true"
+    assert [shutil.which(plugin, path=found["PATH"]) for plugin in EMULATED] == [None] * 3
 
 
 def test_the_local_stack_has_home_backend_and_passphrase_of_its_own(local: dict[str, str], tmp_path: Path) -> None:
@@ -60,10 +51,12 @@ def test_the_local_stack_has_home_backend_and_passphrase_of_its_own(local: dict[
     assert own["IDSTACK_LOCAL_ENVIRONMENT"] == f"{tmp_path}/environment.json"
 
 
-def test_every_other_stack_keeps_the_callers_home_and_backend(local: dict[str, str]) -> None:
-    others = variables("dev", local)
-    assert others["PULUMI_HOME"] == "/home/somebody/.pulumi"
-    assert others["PULUMI_BACKEND_URL"] == "azblob://pulumi-state"
+def test_every_other_stack_keeps_the_callers_home_backend_and_choices(local: dict[str, str]) -> None:
+    chosen = {"IDSTACK_TOKEN_CACHE": "/somewhere", "PULUMI_OPTION_REFRESH": "true", "GODEBUG": "netdns=go"}
+    others = variables("dev", {**local, **chosen})
+    assert (
+        others.items() >= {**chosen, **{name: CALLER[name] for name in ("PULUMI_HOME", "PULUMI_BACKEND_URL")}}.items()
+    )
     assert "PULUMI_CONFIG_PASSPHRASE_FILE" not in others
 
 
@@ -95,6 +88,8 @@ def test_another_accounts_variables_do_not_reach_the_local_stack(local: dict[str
 
 
 def test_the_local_stack_signs_in_as_the_deployer_of_the_local_cloud(local: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "environment.json").write_text('{"tenantId": "10ca1000-0000-4000-8000-000000000001"}')
+    assert "ARM_TENANT_ID" not in variables("local", local), "a local cloud of another release can be started"
     record = local_environment(tmp_path, tmp_path / "kubeconfig")
     write_record(tmp_path / "environment.json", record)
     stray = {**local, "ARM_TENANT_ID": "somebody's", "SSL_CERT_FILE": "somebody's"}
@@ -109,11 +104,6 @@ def test_the_local_stack_signs_in_as_the_deployer_of_the_local_cloud(local: dict
     }
     assert own["SSL_CERT_FILE"] == own["REQUESTS_CA_BUNDLE"] == f"{tmp_path}/ca.pem"
     assert variables("dev", stray)["ARM_TENANT_ID"] == "somebody's"
-
-
-def test_a_local_cloud_of_another_release_can_be_started(local: dict[str, str], tmp_path: Path) -> None:
-    (tmp_path / "environment.json").write_text('{"tenantId": "10ca1000-0000-4000-8000-000000000001"}')
-    assert "ARM_TENANT_ID" not in variables("local", local)
 
 
 @pytest.mark.parametrize("stack", ["local", "dev"])
@@ -165,11 +155,6 @@ def test_what_tests_and_debugging_set_does_not_reach_a_stack_on_azure(local: dic
     stray = {**local, name: "http2debug=2"}
     assert name not in variables("dev", stray)
     assert name.startswith("AZURE_") or variables("local", stray)[name] == "http2debug=2"
-
-
-def test_where_tokens_are_kept_is_the_users_choice(local: dict[str, str]) -> None:
-    chosen = {"IDSTACK_TOKEN_CACHE": "/somewhere", "PULUMI_OPTION_REFRESH": "true", "GODEBUG": "netdns=go"}
-    assert variables("dev", {**local, **chosen}).items() >= chosen.items()
 
 
 def test_a_loss_of_power_leaves_the_passphrase(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

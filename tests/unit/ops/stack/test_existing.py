@@ -131,15 +131,24 @@ def test_a_deleted_secret_that_the_state_has_is_recovered_and_not_imported() -> 
     assert "state of the stack" not in hint
 
 
-def test_the_plugins_own_secret_is_adopted_with_its_cloud_and_tenant() -> None:
-    secret = f"{_VAULT}/secrets/cpo-hc1-json"
-    log = _log(_SECRET, f"cannot create already existing resource '{secret}'", provider=f"{_OWN}::default")
+def test_urns_with_dollars_survive_a_shell() -> None:
+    [found] = existing.read(_log(_GRANT, _TAKEN))
+    nested = existing.Existing(**{**vars(found), "parent": f"{_STACK}::idstack:a:A$idstack:b:B::b"})
+
+    assert f"--parent 'parent={_STACK}::idstack:a:A$idstack:b:B::b'" in nested.commands("dev")[0]
+
+
+@pytest.mark.parametrize("name", ["default", "default_0_1_0", "defaults"])
+def test_the_plugins_own_secret_is_adopted_with_its_cloud_and_tenant(name: str) -> None:
+    secret, provider = f"{_VAULT}/secrets/cpo-hc1-json", f"{_OWN}::{name}"
+    log = _log(_SECRET, f"cannot create already existing resource '{secret}'", provider=provider)
 
     [found] = existing.read(log)
 
+    named = f" --provider provider={provider}" if name == "defaults" else ""  # a default provider is not named
     assert found.commands("dev") == [
         f".venv/bin/idstack import --stack dev {_SECRET[0]} thing AzurePublicCloud/tenant{secret} "
-        f"--parent parent={_STACK}::idstack:azure:Parent::parent"
+        f"--parent parent={_STACK}::idstack:azure:Parent::parent{named}"
     ]
 
 
@@ -150,22 +159,6 @@ def test_a_certificate_is_adopted_with_what_the_state_has_of_it() -> None:
     [found] = existing.read(_log((certificate, {}), error))
 
     assert found.commands("dev") == [".venv/bin/idstack recover --stack dev --no-up"]
-
-
-@pytest.mark.parametrize(("name", "is_named"), [("default", False), ("default_0_1_0", False), ("defaults", True)])
-def test_a_default_provider_is_not_named(name: str, is_named: bool) -> None:
-    log = _log(_GRANT, _TAKEN, provider=f"{_OWN}::{name}")
-
-    [found] = existing.read(log)
-
-    assert ("--provider" in found.commands("dev")[0]) == is_named
-
-
-def test_urns_with_dollars_survive_a_shell() -> None:
-    [found] = existing.read(_log(_GRANT, _TAKEN))
-    nested = existing.Existing(**{**vars(found), "parent": f"{_STACK}::idstack:a:A$idstack:b:B::b"})
-
-    assert f"--parent 'parent={_STACK}::idstack:a:A$idstack:b:B::b'" in nested.commands("dev")[0]
 
 
 @pytest.mark.parametrize(

@@ -49,11 +49,12 @@ _OWNERS = st.builds(
 def test_every_owner_that_the_engine_names_is_read(found: list[Owner]) -> None:
     assert is_locked(errors(*found))
     assert owners(errors(*found)) == found
+    assert stack_of(errors(*found)) == "local"
 
 
-def test_pulumi_cloud_names_no_owner() -> None:
+def test_pulumi_cloud_names_neither_owner_nor_stack() -> None:
     assert is_locked(CONFLICT)
-    assert owners(CONFLICT) == []
+    assert (owners(CONFLICT), stack_of(CONFLICT)) == ([], None)
 
 
 # The engine's words for a state that is cut off, which no unlocking fixes.
@@ -133,15 +134,13 @@ def test_a_living_owner_is_named_and_waited_for(engine: subprocess.Popen[bytes],
 def test_a_dead_owner_is_named_with_the_command_that_goes_on(locked: LockedBy) -> None:
     lock = locked(DEAD)
     assert lock.is_abandoned
+    assert locked(owner(DEAD.pid, "laptop.at-home"), stack="local").is_abandoned, "its machine is this one by any name"
+    assert "`.venv/bin/idstack recover --stack dev --no-up`" in str(locked(DEAD, command="destroy"))
     assert str(lock).startswith(f"the stack dev is still locked by {DEAD}, which was killed. ")
     assert (
         "`.venv/bin/idstack recover --stack dev` unlocks the stack, settles interrupted operations, and continues"
         in str(lock)
     )
-
-
-def test_after_an_interrupted_destroy_recover_is_named_with_no_up(locked: LockedBy) -> None:
-    assert "`.venv/bin/idstack recover --stack dev --no-up`" in str(locked(DEAD, command="destroy"))
 
 
 def test_an_owner_on_another_machine_is_left_to_a_person(locked: LockedBy) -> None:
@@ -171,16 +170,6 @@ def test_a_run_that_this_machine_has_not_recorded_is_left_to_a_person(locked: Lo
 )
 def test_a_record_is_of_a_lock_only_if_that_was_taken_while_it_ran(locked: LockedBy, since: str) -> None:
     assert locked(Owner("root", HERE, DEAD.pid, since)).is_unseen
-
-
-def test_the_stack_of_a_lock_is_the_one_that_the_engine_names() -> None:
-    assert stack_of(errors(DEAD)) == "local"
-    assert stack_of(CONFLICT) is None
-
-
-def test_an_owner_of_the_local_stack_is_of_this_machine_by_any_name(locked: LockedBy) -> None:
-    lock = locked(owner(DEAD.pid, "laptop.at-home"), stack="local")
-    assert lock.is_abandoned
 
 
 def test_a_lock_of_pulumi_cloud_is_left_to_a_person(locked: LockedBy) -> None:

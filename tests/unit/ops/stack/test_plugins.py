@@ -157,17 +157,6 @@ def test_real_plugins_are_taken_from_the_users_plugin_cache(caller: dict[str, st
     assert fetched(tmp_path) == []
 
 
-def test_a_pulumi_home_of_the_callers_own_is_looked_into(caller: dict[str, str], tmp_path: Path) -> None:
-    cached(tmp_path, "azuread")
-    (tmp_path / "home/.pulumi").rename(tmp_path / "elsewhere")
-
-    choose("azuread", {**caller, "PULUMI_HOME": str(tmp_path / "elsewhere")})
-
-    [found] = [plugin for plugin in installed(caller) if plugin.executable]
-    assert found.executable is not None
-    assert found.executable.is_relative_to(tmp_path / "elsewhere")
-
-
 def test_some_plugins_can_be_real_and_the_others_emulated(caller: dict[str, str], tmp_path: Path) -> None:
     real = cached(tmp_path, "azuread")
 
@@ -194,19 +183,17 @@ def test_the_one_on_path_comes_first_if_it_has_the_sdks_version(caller: dict[str
     assert [plugin.executable for plugin in installed(caller) if plugin.executable] == [on_path]
 
 
-def test_one_of_another_version_on_path_is_passed_over_by_name(caller: dict[str, str], tmp_path: Path) -> None:
+def test_what_is_not_the_sdks_plugin_on_path_is_passed_over_by_name(caller: dict[str, str], tmp_path: Path) -> None:
+    no_plugin = executable(tmp_path / "bin", "azuread")
+    assert f"{no_plugin} was not accepted: it prints no port, as a provider plugin does; " in refusal(caller, "azuread")
     on_path = write_plugin(tmp_path / "bin", "azuread", "6.0.0")
-
     assert f"{on_path} is version 6.0.0; " in refusal(caller, "azuread")
-    in_cache = cached(tmp_path, "azuread")
-    choose("azuread", caller)
-    assert [plugin.executable for plugin in installed(caller) if plugin.executable] == [in_cache]
-
-
-def test_what_is_no_plugin_on_path_is_passed_over_by_name(caller: dict[str, str], tmp_path: Path) -> None:
-    on_path = executable(tmp_path / "bin", "azuread")
-
-    assert f"{on_path} was not accepted: it prints no port, as a provider plugin does; " in refusal(caller, "azuread")
+    cached(tmp_path, "azuread")
+    (tmp_path / "home/.pulumi").rename(tmp_path / "elsewhere")
+    own_home = {**caller, "PULUMI_HOME": str(tmp_path / "elsewhere")}
+    choose("azuread", own_home)
+    [found] = [plugin.executable for plugin in installed(own_home) if plugin.executable]
+    assert found.is_relative_to(tmp_path / "elsewhere")
 
 
 def test_a_missing_plugin_is_fetched_into_the_users_cache(caller: dict[str, str], tmp_path: Path) -> None:
@@ -222,9 +209,12 @@ def test_a_missing_plugin_is_fetched_into_the_users_cache(caller: dict[str, str]
     assert {plugin.name for plugin in installed(caller) if plugin.executable} == {"azuread", "azure-native"}
 
 
-def test_what_has_no_checksum_is_not_fetched(caller: dict[str, str], releases: Releases, tmp_path: Path) -> None:
+def test_what_has_no_checksum_or_is_forbidden_is_not_fetched(
+    caller: dict[str, str], releases: Releases, tmp_path: Path
+) -> None:
+    forbidding = {**caller, "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true"}
+    assert "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION forbids to download it\n" in refusal(forbidding, "azuread")
     releases.checksums.write_text("")
-
     assert (
         "tools/checksums.txt has no checksum of it for this machine, so it is not downloaded (`make pin`)\n"
     ) in refusal(caller, "azuread")
@@ -283,36 +273,24 @@ def test_what_is_not_to_be_had_is_named_with_what_to_do(
     assert not (tmp_path / "state").exists(), "nothing was begun"
 
 
-def test_a_caller_who_forbids_downloads_gets_none(caller: dict[str, str], tmp_path: Path) -> None:
-    forbidding = {**caller, "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true"}
-
-    assert "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION forbids to download it\n" in refusal(forbidding, "azuread")
-    assert fetched(tmp_path) == []
-
-
-def test_the_choice_stays_until_the_local_cloud_goes(caller: dict[str, str], tmp_path: Path) -> None:
-    real = cached(tmp_path, "azuread")
-    prepared(caller, "azuread")
-
-    prepared(caller, None)
-
-    assert str(real) in scripts(caller)[f"resource-azuread-v{VERSION['azuread']}"]
-    assert refusal(caller, "emulated") == (
-        "the provider plugins of the local stack are azuread real, which is fixed, because each kind writes a "
-        "different state: run `.venv/bin/idstack down --stack local`, then `.venv/bin/idstack up --stack local "
-        "--providers emulated`"
-    )
-
-
-def test_an_emulated_stack_does_not_become_a_real_one(caller: dict[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("chosen", "shown", "other"), [("azuread", "azuread real", "emulated"), (None, "all emulated", "real")]
+)
+def test_the_choice_stays_until_the_local_cloud_goes(
+    caller: dict[str, str], tmp_path: Path, chosen: str | None, shown: str, other: str
+) -> None:
     for name in NAMES:
         cached(tmp_path, name)
+    prepared(caller, chosen)
+    before = scripts(caller)
+
     prepared(caller, None)
 
-    assert refusal(caller, "real") == (
-        "the provider plugins of the local stack are all emulated, which is fixed, because each kind writes a "
-        "different state: run `.venv/bin/idstack down --stack local`, then `.venv/bin/idstack up --stack local "
-        "--providers real`"
+    assert scripts(caller) == before
+    assert refusal(caller, other) == (
+        f"the provider plugins of the local stack are {shown}, which is fixed, because each kind writes a different "
+        "state: run `.venv/bin/idstack down --stack local`, then `.venv/bin/idstack up --stack local "
+        f"--providers {other}`"
     )
 
 

@@ -33,10 +33,7 @@ def test_a_recorded_backend_is_read_back_and_all_else_stays(project: Path) -> No
     assert with_backend(TEXT, AZURE) == TEXT.replace(
         "config: # ours\n", f"config: # ours\n  idstack:backend: {AZURE}\n"
     )
-
-
-def test_another_record_takes_the_place_of_the_first() -> None:
-    assert with_backend(with_backend(TEXT, AZURE), OTHER) == with_backend(TEXT, OTHER)
+    assert with_backend(with_backend(TEXT, AZURE), OTHER) == with_backend(TEXT, OTHER), "another takes its place"
 
 
 @pytest.mark.parametrize("text", ["", "config: {}\n", "runtime: python\n"], ids=["empty", "flow", "no config"])
@@ -87,16 +84,10 @@ def test_a_variable_that_contradicts_the_file_is_refused(project: Path) -> None:
 def test_every_command_of_a_stack_has_its_backend(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(BACKEND_VARIABLE, raising=False)
 
-    assert Engine("dev", project).environment[BACKEND_VARIABLE] == AZURE
-
-
-def test_a_stack_that_is_read_beside_another_is_in_the_same_backend(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv(BACKEND_VARIABLE, raising=False)
     (project / "Pulumi.hc1.yaml").write_text(with_backend(TEXT, OTHER), encoding="utf-8")
 
-    assert Engine("hc1", project, beside="dev").environment[BACKEND_VARIABLE] == AZURE
+    for engine in (Engine("dev", project), Engine("hc1", project, beside="dev")):
+        assert engine.environment[BACKEND_VARIABLE] == AZURE
 
 
 def test_a_local_stack_has_the_local_backend_alone(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,15 +33,14 @@ def test_an_empty_passphrase_is_refused_with_the_way_to_a_key(configuration: Pat
     ):
         require_passphrase(configuration, "dev", {"PULUMI_CONFIG_PASSPHRASE": value})
 
-
-def test_an_empty_file_with_the_passphrase_is_refused(configuration: Path, tmp_path: Path) -> None:
-    file = tmp_path / "passphrase"
-    file.write_text(" \n", encoding="utf-8")
-
+    file = configuration.with_name("passphrase")
+    file.write_text(value, encoding="utf-8")
     with pytest.raises(
         CommandError, match=r"the file of PULUMI_CONFIG_PASSPHRASE_FILE is empty: .*change-secrets-prov"
     ):
         require_passphrase(configuration, "dev", {"PULUMI_CONFIG_PASSPHRASE_FILE": str(file)})
+    configuration.write_text(_KEY, encoding="utf-8")
+    require_passphrase(configuration, "dev", {"PULUMI_CONFIG_PASSPHRASE": value})
 
 
 @pytest.mark.parametrize(
@@ -56,11 +55,6 @@ def test_an_empty_file_with_the_passphrase_is_refused(configuration: Path, tmp_p
 )
 def test_what_the_engine_reads_or_refuses_itself_passes(configuration: Path, environment: Mapping[str, str]) -> None:
     require_passphrase(configuration, "dev", environment)
-
-
-def test_with_a_key_service_no_passphrase_is_looked_at(configuration: Path, tmp_path: Path) -> None:
-    configuration.write_text(_KEY, encoding="utf-8")
-    require_passphrase(configuration, "dev", {"PULUMI_CONFIG_PASSPHRASE": ""})
 
 
 def test_up_refuses_before_the_engine_runs(

@@ -43,20 +43,15 @@ def test_an_engine_runs_until_it_is_killed(engines: StartedEngines, process: sub
     now = rfc3339.render(datetime.now(UTC))
 
     assert engines.find(process.pid, HOST, now) == found
+    engines.forget()
+    assert list(engines.all()) == [found], "it may still run"
     assert found.runs(is_local=False) is True
+    assert replace(found, pid=os.getpid()).runs(is_local=False) is False, "another process that got the id"
     process.kill()
     process.wait()
     assert found.runs(is_local=False) is False
     assert engines.find(process.pid, "another-host", now) is None
     assert StartedEngines(engines.folder, "stage").find(process.pid, HOST, now) is None
-
-
-def test_another_process_that_got_the_id_is_no_engine(
-    engines: StartedEngines, process: subprocess.Popen[bytes]
-) -> None:
-    found = replace(begun(engines, process), pid=os.getpid())
-
-    assert found.runs(is_local=False) is False
 
 
 def test_a_process_of_another_container_is_not_seen(
@@ -93,6 +88,10 @@ def test_an_engine_that_was_seen_to_end_does_not_run_wherever_that_is_read(
 ) -> None:
     starting = engines.starting()
     starting.begin(process.pid)
+    starting.end(may_have_lock=False)
+    assert list(engines.all()) == [], "it left no lock"
+    starting = engines.starting()
+    starting.begin(process.pid)
     starting.end(may_have_lock=True)
     elsewhere = {**_here(), "namespace": "pid:[4026539999]"}
     monkeypatch.setattr(lock, "_here", lambda: elsewhere)
@@ -101,23 +100,6 @@ def test_an_engine_that_was_seen_to_end_does_not_run_wherever_that_is_read(
     assert found.runs(is_local=False) is False
     engines.forget()
     assert list(engines.all()) == []
-
-
-def test_an_engine_that_left_no_lock_is_forgotten(engines: StartedEngines, process: subprocess.Popen[bytes]) -> None:
-    starting = engines.starting()
-    starting.begin(process.pid)
-    starting.end(may_have_lock=False)
-
-    assert list(engines.all()) == []
-
-
-def test_a_run_that_succeeds_forgets_none_that_may_still_run(
-    engines: StartedEngines, process: subprocess.Popen[bytes]
-) -> None:
-    begun(engines, process)
-    engines.forget()
-
-    assert len(list(engines.all())) == 1
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"pid": 1}', "\x00"])

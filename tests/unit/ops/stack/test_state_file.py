@@ -135,25 +135,19 @@ def test_a_stack_with_a_run_that_has_ended_is_never_emptied(folder: Folder, trac
     assert folder.state.exists()
 
 
-def test_a_disk_that_takes_no_name_for_what_is_put_aside_is_named(folder: Folder) -> None:
-    folder.before.unlink()
-    folder.finished.unlink()
-    folder.cut(folder.state)
-    folder.state.with_name("dev.json.damaged").mkdir()
-
-    found = folder.damage()
-    with pytest.raises(CommandError, match="cannot be moved"):
-        found.put_back()
-
-
 def test_a_disk_that_takes_no_copy_is_named_and_changes_nothing(folder: Folder) -> None:
     folder.cut(folder.state)
-    found = folder.damage()
-    folder.state.with_name("dev.json.draft").symlink_to("/dev/full")
+    draft = folder.state.with_name("dev.json.draft")
+    draft.symlink_to("/dev/full")
 
     with pytest.raises(CommandError, match=r"cannot replace the state: .*No space left on device"):
-        found.put_back()
+        folder.damage().put_back()
     assert folder.state.read_text() == WHOLE[:20]
+    for copy in (folder.before, folder.finished):
+        copy.unlink()
+    folder.state.with_name("dev.json.damaged").mkdir()
+    with pytest.raises(CommandError, match="cannot be moved"):
+        folder.damage().put_back()
 
 
 def test_a_whole_state_and_one_that_never_was_are_no_damage(folder: Folder) -> None:
