@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from copy import deepcopy
 from typing import Any
 
 import pulumi
@@ -20,6 +19,7 @@ _BEFORE["generation"] = "a1"
 _NOW = {"notAfter": "2026-08-01T00:00:00Z", "renewAfter": "2026-06-15T00:00:00Z", "thumbprint": "BB"}
 _NOW["generation"] = "b2"
 _ADDRESS = {"secret": "/a/vault/secrets/disk", "principal": "entra-application"}
+_ELSEWHERE = {**_ADDRESS, "principal": "/an/identity"}
 
 
 def _outputs(row: Mapping[str, Any], address: Mapping[str, Any] | None = None, **others: Any) -> dict[str, Any]:
@@ -47,10 +47,6 @@ def test_a_renewed_credential_has_its_new_dates_and_all_else_is_as_before() -> N
     assert merged == _outputs(_NOW)
 
 
-def test_other_dates_of_the_same_certificate_are_not_taken_over() -> None:
-    assert _merged(_outputs({**_NOW, "thumbprint": "AA"})) == _outputs(_BEFORE)
-
-
 @pytest.mark.parametrize("preview", [False, True])
 def test_a_credential_of_which_nothing_is_known_is_as_before(preview: bool) -> None:
     async def program() -> None:
@@ -65,29 +61,33 @@ async def _future(value: Any) -> Any:
     return value
 
 
+def _of_another_cluster() -> dict[str, Any]:
+    outputs = _outputs(_NOW)
+    return {**outputs, "hostedClusters": {"hc2": outputs["hostedClusters"]["hc1"]}}
+
+
+def _of_another_identity() -> dict[str, Any]:
+    cluster = {"controlPlane": {"kms": _NOW}, "credentialsInUse": {"kms": _ADDRESS}}
+    return {**_outputs(_NOW), "hostedClusters": {"hc1": cluster}}
+
+
 @pytest.mark.parametrize(
-    "address",
-    [{**_ADDRESS, "secret": "/a/vault/secrets/mine"}, {**_ADDRESS, "principal": "/an/identity"}],
-    ids=["secret name", "source"],
+    "now",
+    [
+        _outputs({**_NOW, "thumbprint": "AA"}),
+        _outputs(_NOW, {**_ADDRESS, "secret": "/a/vault/secrets/mine"}),
+        _outputs(_NOW, _ELSEWHERE),
+        _of_another_cluster(),
+        _of_another_identity(),
+    ],
+    ids=["same certificate", "secret name", "source", "cluster", "identity"],
 )
-def test_a_credential_at_another_address_is_not_taken_over(address: Mapping[str, Any]) -> None:
-    assert _merged(_outputs(_NOW, address)) == _outputs(_BEFORE)
+def test_what_is_no_renewal_of_the_credential_comes_with_up_alone(now: dict[str, Any]) -> None:
+    assert _merged(now) == _outputs(_BEFORE)
 
 
 def test_a_credential_that_is_issued_elsewhere_is_as_before() -> None:
-    elsewhere = {**_ADDRESS, "principal": "/an/identity"}
-
-    assert _merged(_outputs(_NOW, elsewhere), _outputs(_BEFORE, elsewhere)) == _outputs(_BEFORE, elsewhere)
-
-
-def test_clusters_and_identities_come_and_go_with_up_alone() -> None:
-    now = _outputs(_NOW)
-    now["hostedClusters"]["hc2"] = now["hostedClusters"].pop("hc1")
-    without_identity = deepcopy(_outputs(_NOW))
-    without_identity["hostedClusters"]["hc1"] = {"controlPlane": {"kms": _NOW}, "credentialsInUse": {"kms": _ADDRESS}}
-
-    assert _merged(now) == _outputs(_BEFORE)
-    assert _merged(without_identity) == _outputs(_BEFORE)
+    assert _merged(_outputs(_NOW, _ELSEWHERE), _outputs(_BEFORE, _ELSEWHERE)) == _outputs(_BEFORE, _ELSEWHERE)
 
 
 def test_a_stack_that_was_never_brought_up_whole_has_no_outputs_afterwards() -> None:

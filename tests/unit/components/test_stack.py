@@ -99,15 +99,15 @@ def test_a_run_that_only_renews_changes_no_owner_id(program: Program, monkeypatc
     assert [resource.inputs.get("ownerId") for resource in recorder.all(SECRET)] == [None] * len(IDENTITIES)
 
 
-def test_nothing_that_it_or_a_component_exports_is_secret(stack: RecordingMonitor) -> None:
-    assert {urn: outputs.secrets for urn, outputs in stack.outputs.items() if outputs.secrets} == {}
-
-
 def test_every_component_registers_its_outputs(stack: RecordingMonitor) -> None:
     components = {resource.urn for resource in stack.registered if resource.is_component}
 
     assert len(components) > 30
     assert components - stack.outputs.keys() == set()
+    assert {urn: outputs.secrets for urn, outputs in stack.outputs.items() if outputs.secrets} == {}, (
+        "nor is one secret"
+    )
+    assert {resource.type.partition(":")[0] for resource in stack.registered if resource.is_component} == {"idstack"}
 
 
 def test_every_resource_belongs_to_a_component_and_is_named_after_it(stack: RecordingMonitor) -> None:
@@ -120,10 +120,6 @@ def test_every_resource_belongs_to_a_component_and_is_named_after_it(stack: Reco
 
     assert top == {"azure", "entra", "kubernetes", "vault", "key-vault-user", "owner", "hc1"}
     assert misnamed == []
-
-
-def test_every_type_of_component_is_the_projects_own(stack: RecordingMonitor) -> None:
-    assert {resource.type.partition(":")[0] for resource in stack.registered if resource.is_component} == {"idstack"}
 
 
 def test_every_resource_has_the_explicit_provider_of_its_plugin(stack: RecordingMonitor) -> None:
@@ -216,8 +212,14 @@ def preview(program: Program) -> RecordingMonitor:
     return program(options={"preview": True})
 
 
-def test_a_preview_shows_every_resource_that_up_makes(preview: RecordingMonitor, stack: RecordingMonitor) -> None:
+def test_a_preview_shows_every_resource_that_up_makes_in_its_order(
+    preview: RecordingMonitor, stack: RecordingMonitor
+) -> None:
     assert preview.names() == stack.names()
+    secret = preview.one(SECRET, "hc1-kms-credential-secret")
+    probe = preview.one("kubernetes:apps/v1:Deployment", "hc1-cluster-side-probe-kms-deployment")
+    assert preview.waits_for(secret, preview.one("idstack:index:SignInGate", "hc1-kms-entra-gate-a"))
+    assert preview.waits_for(probe, secret)
 
 
 def test_a_preview_shows_all_of_a_secret_but_what_azure_and_the_issue_decide(preview: RecordingMonitor) -> None:
@@ -242,22 +244,10 @@ def test_a_preview_shows_all_of_a_secret_but_what_azure_and_the_issue_decide(pre
         "cannotRenewAfter": "2027-02-19T08:55:00Z",
         "provenAt": UNKNOWN,
     }
-
-
-def test_a_preview_exports_names_and_leaves_open_what_azure_decides(preview: RecordingMonitor) -> None:
     outputs = preview.stack_outputs.values
     kms = outputs["hostedClusters"]["hc1"]["hostedClusterSpec"]["secretEncryption"]["kms"]["azure"]["kms"]
-
     assert outputs["keyVaultUri"] == UNKNOWN
     assert kms == {"clientID": UNKNOWN, "credentialsSecretName": "kms-hc1-json", "objectEncoding": "utf-8"}
-
-
-def test_a_preview_keeps_the_order_of_up(preview: RecordingMonitor) -> None:
-    secret = preview.one(SECRET, "hc1-kms-credential-secret")
-    probe = preview.one("kubernetes:apps/v1:Deployment", "hc1-cluster-side-probe-kms-deployment")
-
-    assert preview.waits_for(secret, preview.one("idstack:index:SignInGate", "hc1-kms-entra-gate-a"))
-    assert preview.waits_for(probe, secret)
 
 
 def test_nothing_outside_a_rotation_depends_on_a_certificate(stack: RecordingMonitor) -> None:

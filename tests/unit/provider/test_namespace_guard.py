@@ -71,10 +71,7 @@ def test_without_a_control_plane_there_or_without_hypershift_it_goes(world: Guar
     world.api.documents[PATH] = {"items": []}
     world.delete()
 
-
-def test_a_guard_of_what_was_handed_over_goes_without_a_question(world: GuardWorld) -> None:
     world.api.has_control_plane("clusters-hc1", "hc1")
-
     world.delete(handedOver=True)
 
 

@@ -30,16 +30,14 @@ __all__ = ["vault"]
 
 
 @pytest.mark.parametrize("mode", ["auto", "hold"])
-def test_at_first_one_slot_is_issued_on_hold_as_well(vault: ArmWorld, mode: str) -> None:
-    assert checked(mode=mode) == FIRST_ISSUE
-
-
-def test_without_a_vault_the_first_slot_is_issued(
-    sign_in: SignIn, deployer: ServicePrincipal, set_clock: SetClock
+def test_at_first_one_slot_is_issued_on_hold_as_well(
+    sign_in: SignIn, deployer: ServicePrincipal, world: ArmWorld, set_clock: SetClock, mode: str
 ) -> None:
     sign_in(deployer)
     set_clock(START)
-    assert checked() == FIRST_ISSUE
+    for made in (lambda: None, world.create_vault):
+        made()
+        assert checked(mode=mode) == FIRST_ISSUE, "with or without a vault"
 
 
 def test_what_was_delivered_is_noted_and_is_no_change(vault: ArmWorld) -> None:
@@ -48,9 +46,12 @@ def test_what_was_delivered_is_noted_and_is_no_change(vault: ArmWorld) -> None:
     assert second == {**FIRST_ISSUE, "delivered": DELIVERED}
     assert changes(FIRST_ISSUE, second) == set()
     assert checked(second) == second
+    assert checked({name: Secret(value) for name, value in FIRST_ISSUE.items()}) == second, "marks do not matter"
 
 
-def test_from_its_own_day_before_the_45th_on_b_is_issued_and_current(vault: ArmWorld, set_clock: SetClock) -> None:
+def test_from_its_own_day_before_the_45th_on_b_is_issued_and_current(
+    vault: ArmWorld, sign_in: SignIn, set_clock: SetClock
+) -> None:
     deliver(vault)
     set_clock(START + timedelta(days=46))
     renewed = checked(FIRST_ISSUE)
@@ -62,16 +63,10 @@ def test_from_its_own_day_before_the_45th_on_b_is_issued_and_current(vault: ArmW
         "delivered": DELIVERED,
     }
     assert changes(FIRST_ISSUE, renewed) == {"b", "current", "renewal"}
+    sign_in(vault.principal(("Reader", VAULT)))
+    assert checked(FIRST_ISSUE) == renewed, "a reader decides as the deployer does"
     deliver(vault, "b2", "2026-03-18T09:31:00Z")
     assert changes(renewed, checked(renewed)) == set()
-
-
-def test_a_reader_decides_as_the_deployer_does(vault: ArmWorld, sign_in: SignIn, set_clock: SetClock) -> None:
-    deliver(vault)
-    set_clock(START + timedelta(days=46))
-    by_deployer = checked(FIRST_ISSUE)
-    sign_in(vault.principal(("Reader", VAULT)))
-    assert checked(FIRST_ISSUE) == by_deployer
 
 
 def test_a_caller_that_may_not_see_the_secret_gets_the_reason_and_the_fix(vault: ArmWorld, sign_in: SignIn) -> None:
@@ -144,12 +139,6 @@ def test_an_application_that_is_to_be_created_is_nobodys_mistake(vault: ArmWorld
     assert checked(clientId=client) == {**FIRST_ISSUE, "clientId": client}
 
 
-def test_secret_marks_on_the_stored_inputs_do_not_matter(vault: ArmWorld) -> None:
-    deliver(vault)
-    marked = {name: Secret(value) for name, value in FIRST_ISSUE.items()}
-    assert checked(marked) == {**FIRST_ISSUE, "delivered": DELIVERED}
-
-
 @pytest.mark.parametrize("ahead", [timedelta(minutes=6), timedelta(days=-400)])
 def test_a_machine_whose_clock_is_wrong_issues_nothing(
     vault: ArmWorld, monkeypatch: pytest.MonkeyPatch, ahead: timedelta
@@ -162,12 +151,9 @@ def test_a_machine_whose_clock_is_wrong_issues_nothing(
     assert changes(FIRST_ISSUE, checked(FIRST_ISSUE)) == set(), "what issues nothing may run"
 
 
-def test_the_tests_clock_is_refused_outside_of_the_local_cloud(vault: ArmWorld) -> None:
+def test_the_tests_clock_is_a_timestamp_in_the_local_cloud(vault: ArmWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(PluginError, match=r"IDSTACK_CLOCK is set, .*; unset it"):
         checked(cloud="AzurePublicCloud")
-
-
-def test_a_clock_that_is_no_timestamp_is_refused(vault: ArmWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IDSTACK_CLOCK", "tomorrow")
     with pytest.raises(PluginError, match="IDSTACK_CLOCK: found no timestamp; accepted: RFC 3339 such as 2026-01-31T"):
         checked()

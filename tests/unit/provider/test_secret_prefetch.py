@@ -109,9 +109,6 @@ def test_the_plugin_prefetches_what_its_schedules_take(in_azure: ArmWorld, monke
     checked = RESOURCES["idstack:index:RenewalSchedule"].check(URN, None, PROGRAM)
     assert not checked.failures
     assert not ended.acquire(blocking=False)
-
-
-def test_another_function_is_refused() -> None:
     with pytest.raises(PluginError, match="no function"):
         IdstackProvider().invoke("idstack:index:listSecrets", {})
 

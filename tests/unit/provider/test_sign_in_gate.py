@@ -285,7 +285,7 @@ def test_wrong_inputs_are_refused_by_name(tenant: GateTenant, change: Props, rea
     assert [(failure.property, failure.reason) for failure in refused.failures] == [(next(iter(change)), reason)]
 
 
-def test_a_preview_knows_no_proof_and_a_timeout_before_the_settle_time_is_refused(tenant: GateTenant) -> None:
+def test_a_preview_knows_no_proof_and_a_timeout_that_is_too_short_is_refused(tenant: GateTenant) -> None:
     issued = certificate()
     unknown = dict.fromkeys(("thumbprint", "registration", "clientId"), UNKNOWN)
     inputs = resource.check(URN, None, {**tenant.inputs(issued, "some id"), **unknown}).inputs

@@ -19,14 +19,11 @@ def inputs(old: Props | None = None) -> Props:
 
 
 def test_each_stack_gets_an_id_of_its_own() -> None:
+    assert resource.create(URN, inputs(), preview=True).state["ownerId"] is UNKNOWN
     made = [resource.create(URN, inputs(), preview=False) for _ in range(2)]
 
     assert [created.id for created in made] == [created.state["ownerId"] for created in made]
     assert len({uuid.UUID(created.id) for created in made}) == 2
-
-
-def test_a_preview_of_the_first_run_does_not_know_it() -> None:
-    assert resource.create(URN, inputs(), preview=True).state["ownerId"] is UNKNOWN
 
 
 def test_it_stays_whatever_a_later_release_asks() -> None:

@@ -79,6 +79,11 @@ def test_an_applications_credential_is_in_its_secret(application: RecordingMonit
     }
     assert secret.secrets == frozenset()
     assert application.waits_for(secret, application.one("azure-native:keyvault:Vault"))
+    assert application.outputs_of("ciro") == {
+        "client_id": a_uuid("ciro-entra-application", "client"),
+        "principal_id": a_uuid("ciro-entra-principal"),
+        "secret_name": "ciro-hc1-json",
+    }
 
 
 @pytest.mark.parametrize(("current", "spare"), [("a", "b"), ("b", "a")])
@@ -96,19 +101,20 @@ def test_the_service_principal_gets_the_role_at_every_scope(application: Recordi
     assert {resource.inputs["principalId"] for resource in application.all(ASSIGNMENT)} == {
         a_uuid("ciro-entra-principal")
     }
-
-
-def test_a_role_needs_no_proven_sign_in(application: RecordingMonitor) -> None:
     assignment = application.all(ASSIGNMENT)[0]
-
-    assert not any(application.waits_for(assignment, gate) for gate in application.all(GATE))
+    assert not any(application.waits_for(assignment, gate) for gate in application.all(GATE)), "no sign-in is needed"
 
 
 def test_an_imported_credential_is_stored_in_the_same_form() -> None:
-    secret = built(imported_credential(DOCUMENT)).one(SECRET, "ciro-credential-secret")
+    recorder = built(imported_credential(DOCUMENT))
+    secret = recorder.one(SECRET, "ciro-credential-secret")
 
-    assert secret.inputs == {**PLACE, **DOCUMENT}
-    assert secret.secrets == frozenset()
+    assert (secret.inputs, secret.secrets) == ({**PLACE, **DOCUMENT}, frozenset())
+    own = [
+        resource.type for resource in recorder.registered if resource.type.startswith(("azuread:", "idstack:index:"))
+    ]
+    assert own == [SECRET], "it needs no application"
+    assert {resource.inputs["principalId"] for resource in recorder.all(ASSIGNMENT)} == {REGISTRY["principalId"]}
 
 
 def test_a_credential_that_is_in_the_vault_already_is_left_alone() -> None:
@@ -116,21 +122,3 @@ def test_a_credential_that_is_in_the_vault_already_is_left_alone() -> None:
 
     assert recorder.all(SECRET) == []
     assert len(recorder.all(ASSIGNMENT)) == 2
-
-
-def test_a_managed_identity_needs_no_application_and_gets_the_role() -> None:
-    recorder = built(imported_credential(DOCUMENT))
-
-    own = [
-        resource.type for resource in recorder.registered if resource.type.startswith(("azuread:", "idstack:index:"))
-    ]
-    assert own == [SECRET]
-    assert {resource.inputs["principalId"] for resource in recorder.all(ASSIGNMENT)} == {REGISTRY["principalId"]}
-
-
-def test_its_outputs_are_ids_and_the_secrets_name(application: RecordingMonitor) -> None:
-    assert application.outputs_of("ciro") == {
-        "client_id": a_uuid("ciro-entra-application", "client"),
-        "principal_id": a_uuid("ciro-entra-principal"),
-        "secret_name": "ciro-hc1-json",
-    }

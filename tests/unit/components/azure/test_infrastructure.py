@@ -116,14 +116,11 @@ def test_the_load_balancer_is_hypershifts(made: RecordingMonitor) -> None:
         probes=[{"name": "hc1-infra", **probe}],
         outboundRules=[{"name": "hc1-infra", **outbound}],
     )
-
-
-def test_what_the_cloud_provider_adds_to_the_load_balancer_is_left_alone(made: RecordingMonitor) -> None:
     [balancer] = made.all("azure-native:network:LoadBalancer")
     assert set(balancer.request.ignoreChanges) == {
         *("frontendIPConfigurations", "backendAddressPools", "probes", "loadBalancingRules", "outboundRules"),
         *("inboundNatRules", "inboundNatPools", "tags"),
-    }
+    }, "the cloud provider adds to them"
 
 
 def test_each_part_comes_after_what_it_lies_in_or_refers_to(made: RecordingMonitor) -> None:
@@ -140,9 +137,18 @@ def test_each_part_comes_after_what_it_lies_in_or_refers_to(made: RecordingMonit
     assert found == {name: {f"{PARTS}-{other}" for other in others} for name, others in after.items()}
 
 
-def test_roles_and_hosted_cluster_come_after_all_of_it(made: RecordingMonitor) -> None:
-    parts = {resource.name for resource in made.registered if resource.parent == PARTS}
+def test_roles_and_hosted_cluster_name_all_of_it_and_come_after_it(
+    made: RecordingMonitor, stack: RecordingMonitor
+) -> None:
+    parts = {resource.name: resource for resource in made.registered if resource.parent == PARTS}
     assert len(parts) == 10
+    assert {resource.request.protect for resource in parts.values()} == {True}, "as the vault is"
+    scopes = {resource.inputs["scope"] for resource in made.all("azure-native:authorization:RoleAssignment")}
+    assert {scope.rpartition("/")[2] for scope in scopes if "hc1" in scope} == {MANAGED, NETWORK, SECURITY}
+    azure = made.outputs_of("hc1")["spec"]["platform"]["azure"]
+    assert (azure["resourceGroup"], azure["vnetID"]) == (MANAGED, VNET)
+    assert (azure["subnetID"], azure["securityGroupID"]) == (f"{VNET}/subnets/default", NSG)
+    assert [resource.name for resource in stack.registered if "infrastructure" in resource.name] == [], "it exists"
     grants = [
         resource.name
         for resource in made.registered
@@ -150,26 +156,7 @@ def test_roles_and_hosted_cluster_come_after_all_of_it(made: RecordingMonitor) -
     ]
     assert len(grants) == 12
     for component in (*grants, "hc1-hosted-cluster"):
-        assert parts <= needed(made, component), component
-
-
-def test_every_part_is_protected_as_the_vault_is(made: RecordingMonitor) -> None:
-    assert {resource.request.protect for resource in made.registered if resource.parent == PARTS} == {True}
-
-
-def test_the_scopes_of_the_roles_are_the_new_groups(made: RecordingMonitor) -> None:
-    scopes = {resource.inputs["scope"] for resource in made.all("azure-native:authorization:RoleAssignment")}
-    assert {scope.rpartition("/")[2] for scope in scopes if "hc1" in scope} == {MANAGED, NETWORK, SECURITY}
-
-
-def test_the_hosted_cluster_names_the_new_network(made: RecordingMonitor) -> None:
-    azure = made.outputs_of("hc1")["spec"]["platform"]["azure"]
-    assert (azure["resourceGroup"], azure["vnetID"]) == (MANAGED, VNET)
-    assert (azure["subnetID"], azure["securityGroupID"]) == (f"{VNET}/subnets/default", NSG)
-
-
-def test_existing_infrastructure_is_not_made(stack: RecordingMonitor) -> None:
-    assert [resource.name for resource in stack.registered if "infrastructure" in resource.name] == []
+        assert parts.keys() <= needed(made, component), component
 
 
 def test_the_ranges_are_those_of_the_configuration(program: Program) -> None:

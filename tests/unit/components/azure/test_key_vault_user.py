@@ -27,7 +27,10 @@ def created(node_resource_group: str | None) -> RecordingMonitor:
 
 
 def test_it_may_read_the_secrets_of_this_vault_and_nothing_wider() -> None:
-    assert built(GIVEN).one(ASSIGNMENT, "key-vault-user-roles-vault").inputs == {
+    recorder = built(GIVEN)
+    role = recorder.one(ASSIGNMENT, "key-vault-user-roles-vault")
+
+    assert role.inputs == {
         "roleAssignmentName": "a3cd9953-e742-5410-b88b-e2dbc451f742",
         "scope": VAULT,
         # Key Vault Secrets User
@@ -35,22 +38,12 @@ def test_it_may_read_the_secrets_of_this_vault_and_nothing_wider() -> None:
         "principalId": "an-object-id",
         "principalType": "ServicePrincipal",
     }
-
-
-def test_its_role_comes_after_the_vault() -> None:
-    recorder = built(GIVEN)
-
-    assert recorder.waits_for(recorder.one(ASSIGNMENT), recorder.one("azure-native:keyvault:Vault"))
-
-
-def test_a_given_identity_is_used_as_it_is() -> None:
-    recorder = built(GIVEN)
-
+    assert recorder.waits_for(role, recorder.one("azure-native:keyvault:Vault"))
     assert recorder.all(IDENTITY) == []
     assert recorder.outputs_of("key-vault-user") == {"client_id": "a-client-id", "principal_id": "an-object-id"}
 
 
-def test_a_created_identity_gets_the_role_by_its_object_id() -> None:
+def test_a_created_identity_gets_the_role_and_a_command_that_attaches_it() -> None:
     recorder = created("MC_aks")
 
     assert recorder.one(IDENTITY, "key-vault-user-identity").inputs == {
@@ -60,26 +53,21 @@ def test_a_created_identity_gets_the_role_by_its_object_id() -> None:
         "tags": {"team": "identity", "idstack-stack": "idstack:test", "idstack-owner": "an-owner-id"},
     }
     assert recorder.one(ASSIGNMENT).inputs["principalId"] == a_uuid("key-vault-user-identity", "principal")
-    assert recorder.outputs_of("key-vault-user")["client_id"] == a_uuid("key-vault-user-identity", "client")
-
-
-def test_a_created_identity_has_a_command_that_attaches_it_to_the_nodes() -> None:
-    assert created("MC_aks").outputs_of("key-vault-user")["attach_command"] == (
+    outputs = recorder.outputs_of("key-vault-user")
+    assert outputs["client_id"] == a_uuid("key-vault-user-identity", "client")
+    assert outputs["attach_command"] == (
         "az vmss list --resource-group 'MC_aks' --query '[].name' --output tsv | xargs -I NAME "
         "az vmss identity assign --resource-group 'MC_aks' --name NAME --identities '/identities/kv-user'"
     )
-
-
-def test_without_a_cluster_the_attach_command_has_a_placeholder() -> None:
-    command = created(None).outputs_of("key-vault-user")["attach_command"]
-
-    assert command.count("--resource-group '<the nodes' resource group>'") == 2
+    without_cluster = created(None).outputs_of("key-vault-user")["attach_command"]
+    assert without_cluster.count("--resource-group '<the nodes' resource group>'") == 2
 
 
 def test_by_default_it_is_the_identity_of_the_aks_add_on(program: Program) -> None:
     recorder = program(hostedClusters=[])
 
     assert recorder.stack_outputs.values["keyVaultUserClientId"] == ADD_ON["clientId"]
+    assert "keyVaultUserObjectId" not in recorder.stack_outputs.values, "it is for roles on single secrets"
     assert recorder.one(ASSIGNMENT).inputs["principalId"] == ADD_ON["objectId"]
 
 
@@ -121,10 +109,6 @@ def test_with_single_secrets_it_may_read_each_and_nothing_else(program: Program)
         assert recorder.waits_for(role, written[name])
         assert recorder.waits_for(mounted, role)
     assert recorder.stack_outputs.values["keyVaultUserObjectId"] == ADD_ON["objectId"]
-
-
-def test_its_object_id_is_for_stacks_of_single_secrets_alone(stack: RecordingMonitor) -> None:
-    assert "keyVaultUserObjectId" not in stack.stack_outputs.values
 
 
 def _class_of(recorder: RecordingMonitor, secret: str) -> str:

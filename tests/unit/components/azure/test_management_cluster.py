@@ -114,10 +114,6 @@ def test_only_entra_id_signs_in_to_the_cluster(world: NewClusterScenario) -> Non
     }
 
 
-def test_without_a_version_aks_chooses_one(world: NewClusterScenario) -> None:
-    assert "kubernetesVersion" not in world.run(stack=ALONE).one(AKS).inputs
-
-
 def test_with_azure_rbac_the_deployer_is_its_administrator(world: NewClusterScenario) -> None:
     recorder = world.run_lookups()
 
@@ -135,11 +131,15 @@ def test_with_azure_rbac_the_deployer_is_its_administrator(world: NewClusterScen
 
 
 def test_with_administrator_groups_nobody_gets_a_role(world: NewClusterScenario) -> None:
-    recorder = world.run(stack=ALONE, azureRBAC=False, adminGroupObjectIDs=[GROUP])
+    own_user = {**ALONE, "keyVaultUser": {"source": "created", "name": "kv-user"}}
+    recorder = world.run(stack=own_user, azureRBAC=False, adminGroupObjectIDs=[GROUP])
 
+    cluster = recorder.one(AKS).inputs
     profile = {"managed": True, "enableAzureRBAC": False, "adminGroupObjectIDs": [GROUP], "tenantID": TENANT}
-    assert recorder.one(AKS).inputs["aadProfile"] == profile
+    assert cluster["aadProfile"] == profile
+    assert "kubernetesVersion" not in cluster, "AKS chooses one"
     assert [resource for resource in recorder.all(ASSIGNMENT) if resource.inputs["scope"] == MANAGEMENT_CLUSTER] == []
+    assert cluster["nodeResourceGroup"] in recorder.stack_outputs.values["keyVaultUserAttachCommand"]
 
 
 def test_it_is_protected_as_the_vault_is(world: NewClusterScenario) -> None:
@@ -155,12 +155,6 @@ def test_its_add_on_reads_the_vault(world: NewClusterScenario) -> None:
     assert recorder.stack_outputs.values["keyVaultUserClientId"] == ADD_ON["clientId"]
     parameters = recorder.one(CLASS, "hc1-cluster-side-disk-class-object").inputs["spec"]["parameters"]
     assert parameters["userAssignedIdentityID"] == ADD_ON["clientId"]
-
-
-def test_a_created_key_vault_user_is_attached_to_its_nodes(world: NewClusterScenario) -> None:
-    recorder = world.run(stack={**ALONE, "keyVaultUser": {"source": "created", "name": "kv-user"}})
-
-    assert "MC_aks-dev_aks-mgmt-dev_eastus" in recorder.stack_outputs.values["keyVaultUserAttachCommand"]
 
 
 def test_everything_in_it_waits_for_the_gate_and_the_gate_for_the_cluster(world: NewClusterScenario) -> None:
@@ -201,19 +195,20 @@ def test_a_preview_of_a_new_cluster_knows_only_its_names(
     assert USER not in {call.function for call in recorder.invoked}
 
 
-def test_there_is_no_sign_in_before_it_exists(world: NewClusterScenario) -> None:
+@pytest.mark.parametrize(
+    ("answer", "sign_ins"),
+    [(None, 1), *(({**READY, "provisioningState": state}, 2) for state in ("Succeeded", "Updating", "Upgrading"))],
+    ids=["new", "there", "updating", "upgrading"],
+)
+def test_an_existing_cluster_is_signed_in_to_without_a_check_of_rights(
+    world: NewClusterScenario, answer: dict[str, Any] | None, sign_ins: int
+) -> None:
+    """Before the first resource if it is there, and for its kubeconfig."""
+    if answer is not None:
+        world.answers[GET] = answer
     recorder = world.run_lookups()
 
-    assert world.api.reviews == []
-    asked = [call.function for call in recorder.invoked]
-    assert asked.count(USER) == 1, "for the kubeconfig, after the cluster"
-
-
-def test_an_existing_cluster_is_signed_in_to_without_a_check_of_rights(world: NewClusterScenario) -> None:
-    world.answers[GET] = READY
-    recorder = world.run_lookups()
-
-    assert [call.function for call in recorder.invoked].count(USER) == 2
+    assert [call.function for call in recorder.invoked].count(USER) == sign_ins
     assert world.api.reviews == [], "the role that grants them may be what was missing"
 
 
@@ -225,21 +220,6 @@ def test_a_failed_sign_in_to_an_existing_cluster_stops_the_program(world: NewClu
 
     assert "c.pem: the certificate 9F expired. Nothing was changed." in str(recorder.failure)
     assert recorder.all(AKS) == []
-
-
-def test_a_cluster_in_creation_is_left_to_the_gate(world: NewClusterScenario, tmp_path: Path) -> None:
-    world.answers[GET] = {**READY, "provisioningState": "Creating"}
-    access_world.program(tmp_path / "bin", code=1, error="idstack: not yet")
-
-    assert world.run_lookups().one(GATE).name == "cluster-access-gate"
-
-
-@pytest.mark.parametrize("state", ["Updating", "Upgrading", "Scaling"])
-def test_a_cluster_that_is_being_changed_is_there(world: NewClusterScenario, state: str) -> None:
-    world.answers[GET] = {**READY, "provisioningState": state}
-    recorder = world.run_lookups()
-
-    assert [call.function for call in recorder.invoked].count(USER) == 2, "before the first resource, and for the stack"
 
 
 @pytest.mark.parametrize(
@@ -270,11 +250,12 @@ def test_a_cluster_that_cannot_be_used_is_named_with_what_helps(
 def test_a_failed_operation_hides_nothing_of_a_cluster_that_was_in_use(
     world: NewClusterScenario, tmp_path: Path
 ) -> None:
-    world.answers[GET] = {**READY, "provisioningState": "Failed"}
     access_world.program(tmp_path / "bin", code=1, error="idstack: not yet")
     last = {"outputs": {"managementClusterId": MANAGEMENT_CLUSTER}, "secretOutputNames": []}
 
-    assert world.run_lookups().one(GATE).name == "cluster-access-gate", "its creation failed, and is tried again"
+    for state in ("Creating", "Failed"):
+        world.answers[GET] = {**READY, "provisioningState": state}
+        assert world.run_lookups().one(GATE).name == "cluster-access-gate", "its creation is tried again"
     world.answers["pulumi:pulumi:readStackOutputs"] = last
     assert (
         'the last operation on "aks-mgmt-dev" is Failed: '
@@ -295,37 +276,38 @@ def test_an_add_on_that_was_changed_by_hand_is_put_right_by_the_stack(
     assert "An `up` with --refresh puts it right" in warning
 
 
-def test_its_resource_group_must_exist(world: NewClusterScenario) -> None:
-    groups = {"aks-dev": GONE}
-    world.answers["azure-native:resources:getResourceGroup"] = lambda asked: groups.get(asked["resourceGroupName"], {})
+@pytest.mark.parametrize(
+    ("function", "answer", "problem"),
+    [
+        (
+            "azure-native:resources:getResourceGroup",
+            lambda asked: {"aks-dev": GONE}.get(asked["resourceGroupName"], {}),
+            ("managementCluster.resourceGroup", "resource-missing"),
+        ),
+        (
+            GET,
+            Exception('Status=403 Code="AuthorizationFailed" Message="no"'),
+            ("managementCluster.name", "resource-unreadable"),
+        ),
+    ],
+    ids=["no resource group", "forbidden"],
+)
+def test_what_must_exist_is_looked_up(
+    world: NewClusterScenario, function: str, answer: Any, problem: tuple[str, str]
+) -> None:
+    world.answers[function] = answer
 
-    recorder = world.run(options={"refused": True}, stack=ALONE)
-
-    assert recorder.problems == [("managementCluster.resourceGroup", "resource-missing")]
-
-
-def test_a_forbidden_look_up_is_a_problem(world: NewClusterScenario) -> None:
-    world.answers[GET] = Exception('Status=403 Code="AuthorizationFailed" Message="no"')
-
-    recorder = world.run(options={"refused": True}, stack=ALONE)
-
-    assert recorder.problems == [("managementCluster.name", "resource-unreadable")]
-
-
-def test_with_its_add_on_off_the_identity_is_that_of_the_update(world: NewClusterScenario) -> None:
-    world.answers[GET] = {**READY, "addonProfiles": {"azureKeyvaultSecretsProvider": {"enabled": False}}}
-    another = {"clientId": "aaaaaaaa-0000-4000-8000-000000000003", "objectId": "aaaaaaaa-0000-4000-8000-000000000004"}
-    profiles = {"azureKeyvaultSecretsProvider": {"enabled": True, "identity": another}}
-
-    recorder = world.run(outputs={AKS: {"name": "aks-mgmt-dev", "addonProfiles": profiles}}, stack=ALONE)
-
-    assert recorder.stack_outputs.values["keyVaultUserClientId"] == another["clientId"]
+    assert world.run(options={"refused": True}, stack=ALONE).problems == [problem]
 
 
 def test_an_add_on_that_stays_off_is_an_error_with_a_fix(world: NewClusterScenario) -> None:
-    world.answers[GET] = {**READY, "addonProfiles": None}
+    another = {"clientId": "aaaaaaaa-0000-4000-8000-000000000003", "objectId": "aaaaaaaa-0000-4000-8000-000000000004"}
+    on = {"azureKeyvaultSecretsProvider": {"enabled": True, "identity": another}}
 
-    outputs = {AKS: {"name": "aks-mgmt-dev", "addonProfiles": {}}}
-    recorder = world.run(options={"refused": True}, outputs=outputs, stack=ALONE)
+    def updated(profiles: Any, **options: Any) -> RecordingMonitor:
+        world.answers[GET] = {**READY, "addonProfiles": {"azureKeyvaultSecretsProvider": {"enabled": False}}}
+        outputs = {AKS: {"name": "aks-mgmt-dev", "addonProfiles": profiles}}
+        return world.run(options=options, outputs=outputs, stack=ALONE)
 
-    assert "`.venv/bin/idstack up --refresh` switches it on again" in str(recorder.failure)
+    assert updated(on).stack_outputs.values["keyVaultUserClientId"] == another["clientId"]
+    assert "`.venv/bin/idstack up --refresh` switches it on again" in str(updated({}, refused=True).failure)

@@ -62,15 +62,12 @@ def test_an_account_without_keys_holds_a_public_container(made: RecordingMonitor
     }
 
 
-def test_the_deployer_gets_the_role_that_writes_blobs(made: RecordingMonitor) -> None:
+def test_the_deployer_writes_its_blobs_and_the_identities_trust_it(made: RecordingMonitor) -> None:
     role = made.one("azure-native:authorization:RoleAssignment", "hc1-issuer-deployer-account").inputs
 
     assert role["roleDefinitionId"] == f"{ROLES}/ba92f5b4-2d11-453d-a403-e96b0029c9fe"
     assert role["scope"] == f"{GROUPS}/identity-dev/providers/Microsoft.Storage/storageAccounts/hc1created"
     assert role["principalType"] == "ServicePrincipal"
-
-
-def test_the_identities_trust_the_issuer_that_is_made(made: RecordingMonitor) -> None:
     assert {resource.inputs["issuer"] for resource in made.all(FEDERATED)} == {ISSUER}
 
 
@@ -138,13 +135,14 @@ def test_a_key_is_published_before_the_secret_and_the_hosted_cluster(made: Recor
     assert made.waits_for(applied, secret)
 
 
-def test_without_an_applied_hosted_cluster_there_is_no_secret(program: Program) -> None:
+def test_without_an_applied_hosted_cluster_there_is_no_secret(program: Program, stack: RecordingMonitor) -> None:
     given = cluster()
     del given["hostedCluster"]
     found = program(clusterSide="hypershift", hostedClusters=[given])
 
     assert found.all(SECRET) == []
     assert len(found.all(KEY)) == 1
+    assert [resource for kind in (KEY, DOCUMENTS, SECRET) for resource in stack.all(kind)] == [], "it has an issuer"
 
 
 def test_a_namespace_with_a_control_plane_keeps_the_issuer(program: Program) -> None:
@@ -154,7 +152,3 @@ def test_a_namespace_with_a_control_plane_keeps_the_issuer(program: Program) -> 
     for token in (KEY, DOCUMENTS):
         for resource in stack.all(token):
             assert stack.waits_for(guard, resource), "a bare destroy would delete it before the guard refuses"
-
-
-def test_an_existing_issuer_without_a_key_registers_nothing(stack: RecordingMonitor) -> None:
-    assert [resource for kind in (KEY, DOCUMENTS, SECRET) for resource in stack.all(kind)] == []

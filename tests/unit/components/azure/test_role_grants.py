@@ -33,8 +33,10 @@ def built(**scopes: str) -> RecordingMonitor:
     return run(lambda: granted(scopes))
 
 
-def test_an_assignment_has_hypershifts_name_and_a_principal_type() -> None:
-    assert built(managed=GROUP).one(ASSIGNMENT, "cpo-roles-managed").inputs == {
+def test_an_assignment_has_hypershifts_name_and_another_role_replaces_it() -> None:
+    assignment = built(managed=GROUP).one(ASSIGNMENT, "cpo-roles-managed")
+
+    assert assignment.inputs == {
         "roleAssignmentName": "bd88207c-c504-5894-ba6a-7f68c8a261b9",
         "scope": GROUP,
         "roleDefinitionId": f"/subscriptions/{ZEROS}/providers/Microsoft.Authorization/roleDefinitions/"
@@ -42,11 +44,7 @@ def test_an_assignment_has_hypershifts_name_and_a_principal_type() -> None:
         "principalId": "an-object-id",
         "principalType": "ServicePrincipal",
     }
-
-
-def test_another_role_deletes_the_assignment_before_it_is_replaced() -> None:
-    request = built(managed=GROUP).one(ASSIGNMENT).request
-
+    request = assignment.request
     assert list(request.replaceOnChanges) == ["roleDefinitionId"]
     assert (request.deleteBeforeReplaceDefined, request.deleteBeforeReplace) == (True, True)
 

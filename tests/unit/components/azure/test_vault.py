@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.components.program import Program
-from tests.unit.components.recorder import RecordingMonitor, Registered, run
+from tests.unit.components.recorder import RecordingMonitor, run
 from tests.unit.components.world import SUBNET, TENANT, VAULT, key_vault
 
 
@@ -15,12 +15,14 @@ def built(**changes: Any) -> RecordingMonitor:
     return run(lambda: key_vault(**changes))
 
 
-def vault(**changes: Any) -> Registered:
-    return built(**changes).one("azure-native:keyvault:Vault", "vault-vault")
+VAULT_TYPE = "azure-native:keyvault:Vault"
 
 
 def test_access_is_by_role_and_what_is_deleted_can_be_recovered() -> None:
-    assert vault(defaultAction="Deny", allowedIpRanges=["203.0.113.0/28"], allowedSubnetIds=[SUBNET]).inputs == {
+    open_to = {"defaultAction": "Deny", "allowedIpRanges": ["203.0.113.0/28"], "allowedSubnetIds": [SUBNET]}
+    recorder = built(**open_to)
+
+    assert recorder.one(VAULT_TYPE, "vault-vault").inputs == {
         "vaultName": "kv-idstack-dev",
         "resourceGroupName": "identity-dev",
         "location": "eastus",
@@ -44,26 +46,22 @@ def test_access_is_by_role_and_what_is_deleted_can_be_recovered() -> None:
             },
         },
     }
+    assert recorder.outputs_of("vault") == {
+        "vault_name": "kv-idstack-dev",
+        "vault_id": VAULT,
+        "vault_uri": "https://kv-idstack-dev.vault.azure.net/",
+    }
 
 
-def test_disabled_purge_protection_is_left_out() -> None:
-    assert "enablePurgeProtection" not in vault(purgeProtection=False).inputs["properties"]
+def test_purge_protection_and_public_access_can_be_switched_off() -> None:
+    properties = built(purgeProtection=False, publicNetworkAccess=False).one(VAULT_TYPE).inputs["properties"]
 
-
-def test_public_network_access_can_be_disabled() -> None:
-    assert vault(publicNetworkAccess=False).inputs["properties"]["publicNetworkAccess"] == "Disabled"
+    assert "enablePurgeProtection" not in properties
+    assert properties["publicNetworkAccess"] == "Disabled"
 
 
 @pytest.mark.parametrize("protect", [True, False])
 def test_it_is_protected_against_deletion_where_the_settings_say_so(program: Program, protect: bool) -> None:
     recorder = program(hostedClusters=[], protect=str(protect).lower())
 
-    assert recorder.one("azure-native:keyvault:Vault").request.protect is protect
-
-
-def test_its_outputs_are_name_id_and_address() -> None:
-    assert built().outputs_of("vault") == {
-        "vault_name": "kv-idstack-dev",
-        "vault_id": VAULT,
-        "vault_uri": "https://kv-idstack-dev.vault.azure.net/",
-    }
+    assert recorder.one(VAULT_TYPE).request.protect is protect

@@ -75,9 +75,9 @@ def test_with_kms_another_encryption_is_a_conflict(program: Program) -> None:
 def test_a_backup_key_in_the_same_vault_is_in_the_specification(program: Program) -> None:
     before = {**ACTIVE, "keyVersion": "f" * 32}
 
-    recorder = with_kms(program, backupKey=url(before))
+    recorder = with_kms(program, backupKey=url(before), keyVaultAccess="Private")
 
-    assert encryption(recorder) == {"activeKey": ACTIVE, "backupKey": before}
+    assert encryption(recorder) == {"activeKey": ACTIVE, "backupKey": before, "keyVaultAccess": "Private"}
     assert grants(recorder, "hc1-kms") == {(CRYPTO_USER, KMS_VAULT)}
     assert described(recorder)["encryptionKeys"] == {"activeKey": ACTIVE, "backupKey": before}
 
@@ -122,38 +122,28 @@ def test_in_a_managed_hsm_the_identity_gets_the_hsms_own_role(stack: RecordingMo
     assert hsm_roles(stack) == []
 
 
-def test_both_hsms_have_the_role_while_the_key_moves(program: Program) -> None:
+@pytest.mark.parametrize(
+    ("hsm", "key", "scopes"),
+    [
+        ("hsm-etcd", "HC1-ETCD", [("hsm-etcd", "hc1-etcd")]),
+        ("hsm-etcd", "hc1-before", [("hsm-etcd", "hc1-etcd"), ("hsm-etcd", "hc1-before")]),
+        ("hsm-next", "hc1-etcd", [("hsm-etcd", "hc1-etcd"), ("hsm-next", "hc1-etcd")]),
+    ],
+    ids=["another version", "another key", "another HSM"],
+)
+def test_each_key_of_an_hsm_has_a_role_of_its_own(
+    program: Program, hsm: str, key: str, scopes: list[tuple[str, str]]
+) -> None:
     answers = {**lookups(), "azure-native:keyvault:getManagedHsm": {}}
+    before = HSM.replace("hsm-etcd", hsm).replace("hc1-etcd", key).replace(VERSION, "f" * 32)
+    elsewhere = {"backupKeyVaultResourceGroup": "etcd-dev"} if hsm == "hsm-next" else {}
 
-    recorder = with_kms(
-        program,
-        invokes=answers,
-        activeKey=HSM.replace("hsm-etcd", "hsm-next"),
-        backupKey=HSM,
-        backupKeyVaultResourceGroup="etcd-dev",
-    )
+    recorder = with_kms(program, invokes=answers, activeKey=HSM, backupKey=before, **elsewhere)
 
     roles = hsm_roles(recorder)
-    assert [role["hsm"] for role in roles] == ["hsm-next", "hsm-etcd"]
-    assert len({role["name"] for role in roles}) == 2
-
-
-@pytest.mark.parametrize(("before", "scopes"), [("HC1-ETCD", ["hc1-etcd"]), ("hc1-before", ["hc1-etcd", "hc1-before"])])
-def test_each_key_of_an_hsm_has_a_role_of_its_own(program: Program, before: str, scopes: list[str]) -> None:
-    answers = {**lookups(), "azure-native:keyvault:getManagedHsm": {}}
-
-    recorder = with_kms(
-        program, invokes=answers, activeKey=HSM, backupKey=HSM.replace("hc1-etcd", before).replace(VERSION, "f" * 32)
-    )
-
-    roles = hsm_roles(recorder)
-    assert [role["scope"] for role in roles] == [f"/keys/{scope}" for scope in scopes]
+    assert [(role["hsm"], role["scope"]) for role in roles] == [(name, f"/keys/{scope}") for name, scope in scopes]
     assert len({role["name"] for role in roles}) == len(roles)
-    assert "backupKey" in encryption(recorder)
-
-
-def test_the_access_to_the_keys_is_passed_on(program: Program) -> None:
-    assert encryption(with_kms(program, keyVaultAccess="Private"))["keyVaultAccess"] == "Private"
+    assert ("backupKey" in encryption(recorder)) == (hsm == "hsm-etcd")
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,8 @@ def test_the_users_part_and_the_stacks_are_one_object(stack: RecordingMonitor, w
         **spec,
         "platform": {"type": "Azure", "azure": {**spec["platform"]["azure"], "topology": "Public"}},
     }
+    # Without a release it gets no defaults: some fields cannot be changed on a cluster that exists.
+    assert {"controllerAvailabilityPolicy", "etcd", "networking", "services"} & got["spec"].keys() == set()
 
 
 def test_it_comes_after_every_secret_every_role_and_every_identity(with_object: RecordingMonitor) -> None:
@@ -82,21 +84,13 @@ def test_it_comes_after_every_secret_every_role_and_every_identity(with_object: 
     assert [resource.name for resource in first if not with_object.waits_for(last, resource)] == []
 
 
-def test_no_other_object_is_registered(with_object: RecordingMonitor) -> None:
-    objects = [resource for resource in with_object.registered if resource.type.startswith("kubernetes:")]
-
-    assert [obj.type for obj in objects] == [HOSTED_CLUSTER]
-    assert objects[0].provider == "kubernetes"
-
-
 def test_it_is_protected_and_may_take_an_hour_to_go(with_object: RecordingMonitor) -> None:
-    request = with_object.one(HOSTED_CLUSTER).request
+    registered = with_object.one(HOSTED_CLUSTER)
 
-    assert (request.protect, request.customTimeouts.delete) == (True, "60m")
-
-
-def test_nothing_of_it_is_secret(with_object: RecordingMonitor) -> None:
-    assert with_object.one(HOSTED_CLUSTER).secrets == frozenset()
+    assert (registered.request.protect, registered.request.customTimeouts.delete) == (True, "60m")
+    assert registered.secrets == frozenset()
+    objects = [resource for resource in with_object.registered if resource.type.startswith("kubernetes:")]
+    assert [(obj.type, obj.provider) for obj in objects] == [(HOSTED_CLUSTER, "kubernetes")], "and it is the only one"
 
 
 def test_a_file_is_as_good_as_a_mapping(program: Program, with_object: RecordingMonitor, tmp_path: Path) -> None:
@@ -118,7 +112,9 @@ def test_a_file_is_as_good_as_a_mapping(program: Program, with_object: Recording
 
 def test_the_stack_writes_the_whole_object(program: Program, with_object: RecordingMonitor) -> None:
     """`tests/unit/hypershift_cli` compares it with the CLI's."""
-    spec = applied(program, WRITTEN).one(HOSTED_CLUSTER).inputs["spec"]
+    written = applied(program, WRITTEN)
+    spec = written.one(HOSTED_CLUSTER).inputs["spec"]
+    assert written.all(ENCRYPTION_KEY) == [], "KMS encrypts etcd"
 
     identity = with_object.one(HOSTED_CLUSTER).inputs["spec"]
     assert {field: spec[field] for field in ("infraID", "issuerURL", "secretEncryption")} == {
@@ -157,13 +153,6 @@ def test_a_field_that_the_user_gives_replaces_the_stacks_default(program: Progra
     assert got["spec"]["etcd"] == manifest["spec"]["etcd"]
     assert got["spec"]["dns"] == {**DNS, "baseDomainPrefix": "hc-1"}
     assert got["spec"]["olmCatalogPlacement"] == "management"
-
-
-def test_a_manifest_without_a_release_gets_no_defaults(with_object: RecordingMonitor) -> None:
-    """Some fields cannot be changed on a cluster that exists."""
-    spec = with_object.one(HOSTED_CLUSTER).inputs["spec"]
-
-    assert {"controllerAvailabilityPolicy", "etcd", "networking", "services"} & spec.keys() == set()
 
 
 # Few names and values, so that the two parts meet.
@@ -230,10 +219,3 @@ def test_without_a_key_of_the_stacks_none_is_made(program: Program, given: dict[
     assert made.one(HOSTED_CLUSTER).inputs["spec"].get("secretEncryption") == encryption
     assert [made.all(token) for token in (ENCRYPTION_KEY, ENCRYPTION_SECRET)] == [[], []]
     assert "encryptionKeySecret" not in made.stack_outputs.values["hostedClusters"]["hc1"]
-
-
-def test_with_kms_no_key_is_made(program: Program) -> None:
-    made = applied(program, WRITTEN)
-
-    assert made.one(HOSTED_CLUSTER).inputs["spec"]["secretEncryption"]["type"] == "kms"
-    assert made.all(ENCRYPTION_KEY) == []

@@ -18,6 +18,7 @@ ACCOUNT = f"{GROUPS}/backup-dev/providers/Microsoft.Storage/storageAccounts/back
 ASSIGNMENT = "azure-native:authorization:RoleAssignment"
 IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
 OPTIONAL = [row.field for row in CONTROL_PLANE if not row.enabled_by_default]
+ZONE = f"{GROUPS}/public-dev/providers/Microsoft.Network/dnszones/example.com"
 
 
 def switched_on(*fields: str) -> dict[str, Any]:
@@ -30,34 +31,44 @@ def backup(program: Program) -> RecordingMonitor:
     return program(hostedClusters=[switched_on("etcdBackup")])
 
 
-def test_nobody_has_what_nobody_switched_on(stack: RecordingMonitor) -> None:
-    assert set(OPTIONAL).isdisjoint(stack.outputs_of("hc1")["control_plane"])
-
-
 def test_everything_that_was_there_is_the_same(stack: RecordingMonitor, backup: RecordingMonitor) -> None:
     others = {resource.urn: resource.inputs for resource in backup.registered if "etcd-backup" not in resource.name}
 
     assert others == {resource.urn: resource.inputs for resource in stack.registered}
     assert backup.outputs_of("hc1")["spec"] == stack.outputs_of("hc1")["spec"], "the API has no field for it"
-
-
-def test_backups_are_written_to_their_storage_account_alone(backup: RecordingMonitor) -> None:
+    assert set(OPTIONAL).isdisjoint(stack.outputs_of("hc1")["control_plane"])
     assert grants(backup, "hc1-etcd-backup") == {("ba92f5b4-2d11-453d-a403-e96b0029c9fe", ACCOUNT)}
+    row = backup.outputs_of("hc1")["control_plane"]["etcdBackup"]
+    names = (row["credentialsSecretName"], row["secretProviderClass"])
+    assert names == ("etcd-backup-hc1-json", "managed-azure-etcd-backup")
 
 
-def test_the_storage_account_must_exist(program: Program, backup: RecordingMonitor) -> None:
+@pytest.mark.parametrize(
+    ("cluster", "function", "key"),
+    [
+        (switched_on("etcdBackup"), "getStorageAccount", "backupStorageAccountID"),
+        (
+            hosted_cluster(managedIdentities=["externalDNS"], externalDnsZoneID=ZONE),
+            "getZone",
+            "externalDnsZoneID",
+        ),
+    ],
+    ids=["storage account", "zone"],
+)
+def test_what_a_role_is_for_must_exist(program: Program, cluster: dict[str, Any], function: str, key: str) -> None:
+    gone = Exception('Status=404 Code="ResourceNotFound"')
+    recorder = program(hostedClusters=[cluster], invokes=lookups(**{function: gone}), options={"refused": True})
+
+    assert recorder.problems == [(f"hostedClusters[0].{key}", "resource-missing")]
+
+
+def test_the_storage_account_is_looked_up_in_its_group(backup: RecordingMonitor) -> None:
     invoked = {call.function: call.arguments for call in backup.invoked}
-    gone = program(
-        hostedClusters=[switched_on("etcdBackup")],
-        invokes=lookups(getStorageAccount=Exception('Status=404 Code="ResourceNotFound"')),
-        options={"refused": True},
-    )
 
     assert invoked["azure-native:storage:getStorageAccount"] == {
         "resourceGroupName": "backup-dev",
         "accountName": "backupsdev",
     }
-    assert gone.problems == [("hostedClusters[0].backupStorageAccountID", "resource-missing")]
 
 
 def test_the_upload_finds_its_document_where_hypershift_mounts_it(backup: RecordingMonitor) -> None:
@@ -83,14 +94,6 @@ def test_the_upload_finds_its_document_where_hypershift_mounts_it(backup: Record
     assert proof["action"] == "Microsoft.Storage/storageAccounts/blobServices/containers/read"
 
 
-def test_the_outputs_have_its_row(backup: RecordingMonitor) -> None:
-    row = backup.outputs_of("hc1")["control_plane"]["etcdBackup"]
-
-    assert row["credentialsSecretName"] == "etcd-backup-hc1-json"
-    assert row["secretProviderClass"] == "managed-azure-etcd-backup"
-
-
-ZONE = f"{GROUPS}/public-dev/providers/Microsoft.Network/dnszones/example.com"
 REGISTRY = f"{GROUPS}/images-dev/providers/Microsoft.ContainerRegistry/registries/imagesdev"
 ISSUER = "https://oidc.example.com/mgmt/"
 IDENTITIES = f"{GROUPS}/identity-dev/providers/Microsoft.ManagedIdentity/userAssignedIdentities"
@@ -121,25 +124,11 @@ def test_a_managed_identity_has_its_role_at_its_resource(
     managed: RecordingMonitor, name: str, role: str, scope: str
 ) -> None:
     assert grants(managed, f"hc1-{name}") == {(role, scope)}
-
-
-def test_external_dns_may_list_the_zones_of_its_zones_group(managed: RecordingMonitor) -> None:
+    # External DNS lists the zones of the group, too.
     right = managed.one(ASSIGNMENT, "hc1-external-dns-roles-2-external-zone-group").inputs
-
-    role = right["roleDefinitionId"].rpartition("/")[2]
-    assert (role, right["scope"]) == ("acdd72a7-3385-48ef-bd42-f606fba81ae7", f"{GROUPS}/public-dev")
+    reader = right["roleDefinitionId"].rpartition("/")[2]
+    assert (reader, right["scope"]) == ("acdd72a7-3385-48ef-bd42-f606fba81ae7", f"{GROUPS}/public-dev")
     assert right["principalId"] == managed.one(ASSIGNMENT, "hc1-external-dns-roles-external-zone").inputs["principalId"]
-
-
-def test_the_zone_of_external_dns_must_exist(program: Program) -> None:
-    cluster = hosted_cluster(managedIdentities=["externalDNS"], externalDnsZoneID=ZONE)
-    gone = program(
-        hostedClusters=[cluster],
-        invokes=lookups(getZone=Exception('Status=404 Code="ResourceNotFound"')),
-        options={"refused": True},
-    )
-
-    assert gone.problems == [("hostedClusters[0].externalDnsZoneID", "resource-missing")]
 
 
 def test_the_cluster_api_provider_may_attach_the_identity_of_pulls(managed: RecordingMonitor) -> None:

@@ -39,39 +39,29 @@ def deployment(stack: RecordingMonitor, probe: str) -> Registered:
 
 
 @every_probe
-def test_what_mounts_a_credential_comes_after_its_secret(stack: RecordingMonitor, probe: str) -> None:
-    """A secret that is not there blocks the mount, so the pod never starts."""
-    secret = stack.one(SECRET, f"hc1-{PROBES[probe][0]}-credential-secret")
-    name = f"hc1-cluster-side-{PROBES[probe][0]}-class-object"
+def test_a_probe_comes_after_secret_roles_and_configuration(stack: RecordingMonitor, probe: str) -> None:
+    """What is not there blocks the mount, so the pod never starts."""
+    identity, configuration = PROBES[probe]
+    mounting = deployment(stack, probe)
+    secret_class = stack.one(CLASS, f"hc1-cluster-side-{identity}-class-object")
+    assert stack.waits_for(secret_class, stack.one(SECRET, f"hc1-{identity}-credential-secret"))
+    assert stack.waits_for(mounting, secret_class)
 
-    assert stack.waits_for(stack.one(CLASS, name), secret)
-    assert stack.waits_for(deployment(stack, probe), stack.one(CLASS, name))
-
-
-@every_probe
-def test_a_mount_waits_for_the_roles_of_key_vault_user_and_identity(stack: RecordingMonitor, probe: str) -> None:
     needed = [
         resource
         for resource in stack.all(ASSIGNMENT)
-        if resource.name.startswith(("key-vault-user-roles", f"hc1-{PROBES[probe][0]}-roles"))
+        if resource.name.startswith(("key-vault-user-roles", f"hc1-{identity}-roles"))
     ]
-
     assert len(needed) >= 2
-    assert all(stack.waits_for(deployment(stack, probe), resource) for resource in needed)
+    assert all(stack.waits_for(mounting, resource) for resource in needed)
 
-
-@every_probe
-def test_a_probe_comes_after_the_configuration_that_its_consumer_reads(stack: RecordingMonitor, probe: str) -> None:
-    identity, configuration = PROBES[probe]
     kinds = ("kubernetes:core/v1:Secret", "kubernetes:infrastructure.cluster.x-k8s.io/v1beta1:AzureClusterIdentity")
     found = [
         resource.type
         for kind in kinds
         for resource in stack.all(kind)
-        if resource.name.startswith(f"hc1-cluster-side-{identity}-")
-        and stack.waits_for(deployment(stack, probe), resource)
+        if resource.name.startswith(f"hc1-cluster-side-{identity}-") and stack.waits_for(mounting, resource)
     ]
-
     assert found == ([] if configuration is None else [configuration])
 
 
@@ -122,14 +112,6 @@ def test_pods_are_kept_from_the_nodes_metadata_where_the_settings_say_so(
         ],
     }
     assert blocking.waits_for(policy, blocking.one("kubernetes:core/v1:Namespace"))
-
-
-def test_with_cluster_side_hypershift_there_is_no_kubernetes_object(
-    for_hypershift: RecordingMonitor,
-) -> None:
-    found = [resource for resource in for_hypershift.registered if "kubernetes" in resource.type]
-
-    assert found == []
 
 
 def test_all_else_is_the_same_for_hypershift(stack: RecordingMonitor, for_hypershift: RecordingMonitor) -> None:

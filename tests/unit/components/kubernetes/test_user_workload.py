@@ -66,7 +66,13 @@ CONTAINER_SECURITY = {
 }
 
 
-def test_a_workload_is_a_deployment_with_all_of_its_settings(with_workloads: RecordingMonitor) -> None:
+def test_a_workload_is_a_deployment_with_all_of_its_settings_and_a_budget(with_workloads: RecordingMonitor) -> None:
+    assert with_workloads.one(BUDGET).inputs == {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "backup", "namespace": "clusters-hc1", "labels": LABELS},
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": LABELS}},
+    }
     assert deployment(with_workloads, "backup") == {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -133,15 +139,6 @@ def test_what_was_left_out_is_left_to_the_image_and_to_kubernetes(with_workloads
                 "env": [{"name": "ARO_HCP_CLIENT_CREDENTIALS_PATH", "value": "/var/run/secrets/azure/cncc-hc1-json"}],
             }
         ],
-    }
-
-
-def test_more_than_one_pod_gets_a_disruption_budget(with_workloads: RecordingMonitor) -> None:
-    assert with_workloads.one(BUDGET).inputs == {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "backup", "namespace": "clusters-hc1", "labels": LABELS},
-        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": LABELS}},
     }
 
 

@@ -109,68 +109,45 @@ def test_one_pod_can_have_two_identities() -> None:
     ]
 
 
-def test_other_containers_get_nothing() -> None:
-    sidecar = {"name": "sidecar", "image": "sidecar:1"}
-
-    got = wired({"containers": [sidecar, *pod()["containers"]]}, row("ingress").mounts[0])
-
-    assert got["containers"][0] == sidecar
-
-
-def test_several_containers_share_one_volume() -> None:
+def test_several_containers_share_one_volume_and_others_get_nothing() -> None:
     """While a key that only reads exists, kube-apiserver runs two of its KMS plugins."""
     names = ("azure-kms-provider-active", "azure-kms-provider-backup")
-    before = {"containers": [{"name": name} for name in ("kube-apiserver", *names)]}
+    before = {
+        "containers": [{"name": name} for name in ("kube-apiserver", names[0])],
+        "initContainers": [{"name": names[1]}],
+    }
 
     got = wired(before, row("kms").mounts[0], *names)
 
     assert [volume["name"] for volume in got["volumes"]] == ["kms-cert", "azure-kms-credentials"]
-    assert [len(container.get("volumeMounts", [])) for container in got["containers"]] == [0, 2, 2]
+    counts = [len(container.get("volumeMounts", [])) for container in (*got["containers"], *got["initContainers"])]
+    assert counts == [0, 2, 2]
 
 
-def test_an_init_container_can_have_an_identity() -> None:
-    got = wired({**pod(), "initContainers": [{"name": "first"}]}, row("network").mounts[0], "first")
-
-    assert got["containers"] == pod()["containers"]
-    assert [volume_mount["mountPath"] for volume_mount in got["initContainers"][0]["volumeMounts"]] == [
-        "/var/run/secrets/azure"
-    ]
-
-
-@pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"])
-def test_an_object_with_a_pod_template_is_wired_in_its_template(kind: str) -> None:
+@pytest.mark.parametrize("kind", ["Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob"])
+def test_every_kind_with_pods_is_wired_in_its_template(kind: str) -> None:
     def an_object(spec: Pod) -> dict[str, Any]:
-        template = {"metadata": {"labels": {"a": "b"}}, "spec": spec}
-        return {"apiVersion": "v1", "kind": kind, "metadata": {"name": "x"}, "spec": {"template": template, "other": 1}}
+        template = {"template": {"metadata": {"labels": {"a": "b"}}, "spec": spec}, "other": 1}
+        specs = {"Pod": spec, "CronJob": {"jobTemplate": {"spec": template}}}
+        return {"apiVersion": "v1", "kind": kind, "metadata": {"name": "x"}, "spec": specs.get(kind, template)}
 
     mount = row("ingress").mounts[0]
 
     assert wired(an_object(pod()), mount) == an_object(wired(pod(), mount))
 
 
-def test_a_pod_and_a_cron_job_are_wired_as_well() -> None:
-    mount, job = row("ingress").mounts[0], {"kind": "Job", "spec": {"template": {"spec": pod()}}}
-
-    assert wired({"kind": "Pod", "spec": pod()}, mount) == {"kind": "Pod", "spec": wired(pod(), mount)}
-    assert wired({"kind": "CronJob", "spec": {"jobTemplate": {"spec": job["spec"]}}}, mount) == {
-        "kind": "CronJob",
-        "spec": {"jobTemplate": {"spec": wired(job, mount)["spec"]}},
-    }
-
-
-def test_an_object_without_pods_is_refused_by_its_kind() -> None:
-    with pytest.raises(ValueError, match="a Service has no pod specification; these kinds have one: Pod, Deployment,"):
-        wired({"kind": "Service", "spec": {}}, row("ingress").mounts[0])
-
-
-def test_a_pod_without_the_container_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match=r"no container 'other' in the pod: it has 'main'"):
-        wired(pod(), row("ingress").mounts[0], "main", "other")
-
-
-def test_wiring_no_container_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"no container named in the pod: it has 'main'"):
-        wire(pod(), row("ingress").mounts[0], secret_provider_class="a-class", secret_name="x-json")
+@pytest.mark.parametrize(
+    ("workload", "containers", "problem"),
+    [
+        ({"kind": "Service", "spec": {}}, ("main",), "a Service has no pod specification; these kinds have one: Pod,"),
+        (pod(), ("main", "other"), "no container 'other' in the pod: it has 'main'"),
+        (pod(), (), "no container named in the pod: it has 'main'"),
+    ],
+)
+def test_what_cannot_be_wired_is_refused_by_name(workload: Pod, containers: tuple[str, ...], problem: str) -> None:
+    mount = row("ingress").mounts[0]
+    with pytest.raises(ValueError, match=problem):
+        wire(workload, mount, *containers, secret_provider_class="a-class", secret_name="x-json")
 
 
 TAKEN = {

@@ -26,7 +26,8 @@ from tests.unit.identity.credentials.world import CLIENT, TENANT, certificate, d
 
 class TestEncode:
     def test_keys_are_sorted_without_spaces_and_absent_fields_dropped(self, issued: IssuedCertificate) -> None:
-        text = document(issued, object_id="o-1")
+        moment = datetime(2026, 1, 31, 11, 30, tzinfo=UTC)
+        text = document(issued, object_id="o-1", renew_after=moment)
         assert list(json.loads(text)) == [
             "authentication_endpoint",
             "cannot_renew_after",
@@ -39,14 +40,9 @@ class TestEncode:
             "tenant_id",
         ]
         assert text == json.dumps(json.loads(text), separators=(",", ":"))
-
-    def test_the_secret_is_base64_of_key_then_certificate(self, issued: IssuedCertificate) -> None:
-        secret = base64.b64decode(json.loads(document(issued))["client_secret"]).decode()
+        secret = base64.b64decode(json.loads(text)["client_secret"]).decode()
         assert secret == issued.private_key_pem + issued.certificate_pem
-
-    def test_dates_are_utc_with_z(self, issued: IssuedCertificate) -> None:
-        moment = datetime(2026, 1, 31, 11, 30, tzinfo=UTC)
-        assert json.loads(document(issued, renew_after=moment))["renew_after"] == "2026-01-31T11:30:00Z"
+        assert json.loads(text)["renew_after"] == "2026-01-31T11:30:00Z"
 
     def test_what_it_writes_validates(self, issued: IssuedCertificate) -> None:
         text = document(issued, object_id="o-1")

@@ -17,56 +17,76 @@ def refused(**create: Any) -> list[tuple[str, str]]:
 
 
 def test_a_size_of_machine_and_an_authority_are_all_it_needs() -> None:
-    settings = load(configuration(managementCluster=creation()))
+    """Machines and network are those of HyperShift's script."""
+    existing, made = (load(configuration(**changes)) for changes in ({}, {"managementCluster": creation()}))
 
-    assert settings.management_cluster is not None
-    create = settings.management_cluster.create
+    assert existing.management_cluster is not None
+    assert existing.management_cluster.create is None
+    assert made.management_cluster is not None
+    create = made.management_cluster.create
     assert create is not None
-    assert (create.kubernetes_version, create.node_pool.count, create.rotation_poll_interval) == (None, 3, "2m")
+    machines, network = create.node_pool, create.network
+    assert (create.kubernetes_version, machines.count, create.rotation_poll_interval) == (None, 3, "2m")
+    assert (machines.zones, machines.max_pods, machines.os_sku, machines.fips) == ((1, 2, 3), 250, "AzureLinux", True)
+    assert (network.plugin, network.policy) == ("azure", "azure")
 
 
-def test_without_it_the_cluster_exists_already() -> None:
-    settings = load(configuration())
-    assert settings.management_cluster is not None
-    assert settings.management_cluster.create is None
+def made(**create: Any) -> dict[str, Any]:
+    """The changes of a stack that makes its management cluster so."""
+    return {"managementCluster": creation(**create)}
 
 
-def test_a_size_of_machine_is_asked_for() -> None:
-    path = f"{PATH}.nodePool"
-    config = configuration(managementCluster=creation(), managementCluster__create__nodePool=ABSENT)
-    assert refusals(config) == [(path, "missing")]
+def pool(**changes: Any) -> dict[str, Any]:
+    return {"nodePool": {"vmSize": "Standard_D4s_v5", **changes}}
 
 
-def test_somebody_has_to_decide_who_may_do_what() -> None:
-    assert refused(azureRBAC=False) == [(f"{PATH}.adminGroupObjectIDs", "no-cluster-authority")]
+ZONES, POLICY = (
+    [(f"{PATH}.{key}", rule)]
+    for key, rule in (("nodePool.zones", "availability-zones"), ("network.policy", "network-policy-of-kubenet"))
+)
+CASES: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
+    "a size of machine is asked for": (
+        {**made(), "managementCluster__create__nodePool": ABSENT},
+        [(f"{PATH}.nodePool", "missing")],
+    ),
+    "somebody has to decide who may do what": (
+        made(azureRBAC=False),
+        [(f"{PATH}.adminGroupObjectIDs", "no-cluster-authority")],
+    ),
+    "not two decide at once": (
+        made(adminGroupObjectIDs=[OTHER]),
+        [(f"{PATH}.adminGroupObjectIDs", "two-cluster-authorities")],
+    ),
+    "groups alone may decide": (made(azureRBAC=False, adminGroupObjectIDs=[OTHER]), []),
+    "a kubeconfig is of a cluster that exists": (
+        {"managementCluster": {**creation(), "kubeconfig": "mgmt.kubeconfig"}},
+        [("managementCluster.kubeconfig", "kubeconfig-of-created-cluster")],
+    ),
+    "without local accounts there is no static credential": (
+        {"managementCluster": {**creation(), "access": {"admin": True}}},
+        [("managementCluster.access.admin", "admin-of-created-cluster")],
+    ),
+    "the stack with the vault makes the cluster": (
+        {**made(), **SHARED},
+        [(PATH, "created-cluster-in-sharing-stack")],
+    ),
+    **{f"a region may have the zones {zones}": (made(**pool(zones=zones)), []) for zones in ([], [2], [1, 3])},
+    **{f"zones are ascending, not {zones}": (made(**pool(zones=zones)), ZONES) for zones in ([2, 1], [1, 1])},
+    **{
+        f"{plugin} has the policies of {policy}": (made(network={"plugin": plugin, "policy": policy}), expected)
+        for plugin, policy, expected in (
+            ("kubenet", "azure", POLICY),
+            ("kubenet", "calico", []),
+            ("kubenet", "none", []),
+            ("azure", "calico", []),
+        )
+    },
+}
 
 
-def test_not_two_decide_at_once() -> None:
-    assert refused(adminGroupObjectIDs=[OTHER]) == [(f"{PATH}.adminGroupObjectIDs", "two-cluster-authorities")]
-
-
-def test_groups_alone_may_decide() -> None:
-    assert refused(azureRBAC=False, adminGroupObjectIDs=[OTHER]) == []
-
-
-def test_a_kubeconfig_of_the_users_own_is_none_of_a_cluster_to_be_made() -> None:
-    path = "managementCluster.kubeconfig"
-    assert refusals(configuration(managementCluster={**creation(), "kubeconfig": "mgmt.kubeconfig"})) == [
-        (path, "kubeconfig-of-created-cluster")
-    ]
-
-
-def test_there_is_no_static_credential_without_local_accounts() -> None:
-    path = "managementCluster.access.admin"
-    assert refusals(configuration(managementCluster={**creation(), "access": {"admin": True}})) == [
-        (path, "admin-of-created-cluster")
-    ]
-
-
-def test_the_stack_with_the_vault_makes_the_cluster() -> None:
-    assert refusals(configuration(managementCluster=creation(), **SHARED)) == [
-        (PATH, "created-cluster-in-sharing-stack")
-    ]
+@pytest.mark.parametrize(("changes", "expected"), CASES.values(), ids=CASES)
+def test_what_must_fit_together(changes: dict[str, Any], expected: list[tuple[str, str]]) -> None:
+    assert refusals(configuration(**changes)) == expected
 
 
 def test_everything_that_is_wrong_with_it_is_in_one_report() -> None:
@@ -85,42 +105,12 @@ def pool(**changes: Any) -> dict[str, Any]:
     return {"nodePool": {"vmSize": "Standard_D4s_v5", **changes}}
 
 
-def test_machines_and_network_are_those_of_hypershifts_script() -> None:
-    settings = load(configuration(managementCluster=creation()))
-
-    assert settings.management_cluster is not None
-    create = settings.management_cluster.create
-    assert create is not None
-    machines, network = create.node_pool, create.network
-    assert (machines.zones, machines.max_pods, machines.os_sku, machines.fips) == ((1, 2, 3), 250, "AzureLinux", True)
-    assert (network.plugin, network.policy) == ("azure", "azure")
-
-
-@pytest.mark.parametrize("zones", [[], [2], [1, 3]])
-def test_a_region_may_have_fewer_zones(zones: list[int]) -> None:
-    assert refused(**pool(zones=zones)) == []
-
-
-@pytest.mark.parametrize("zones", [[2, 1], [1, 1]])
-def test_zones_are_ascending(zones: list[int]) -> None:
-    assert refused(**pool(zones=zones)) == [(f"{PATH}.nodePool.zones", "availability-zones")]
-
-
-@pytest.mark.parametrize(
-    ("plugin", "policy", "is_refused"),
-    [("kubenet", "azure", True), ("kubenet", "calico", False), ("kubenet", "none", False), ("azure", "calico", False)],
-)
-def test_a_network_policy_engine_belongs_to_its_plugin(plugin: str, policy: str, is_refused: bool) -> None:
-    found = refused(network={"plugin": plugin, "policy": policy})
-
-    assert found == ([(f"{PATH}.network.policy", "network-policy-of-kubenet")] if is_refused else [])
-
-
 @pytest.mark.parametrize(("count", "is_refused"), [(261, False), (262, True)])
 def test_every_pod_has_an_address(count: int, is_refused: bool) -> None:
     """65,531 addresses, 251 for a machine with 250 pods."""
     expected = [(f"{PATH}.nodePool.maxPods", "node-pool-addresses")] if is_refused else []
 
-    assert refused(**pool(count=count)) == expected
-    assert refused(**pool(count=count, maxPods=30)) == []
-    assert refused(**pool(count=count), network={"plugin": "kubenet", "policy": "calico"}) == []
+    kubenet = {"plugin": "kubenet", "policy": "calico"}
+    assert refusals(configuration(**made(**pool(count=count)))) == expected
+    assert refusals(configuration(**made(**pool(count=count, maxPods=30)))) == []
+    assert refusals(configuration(**made(**pool(count=count), network=kubenet))) == []

@@ -16,7 +16,6 @@ from tests.unit.identity.settings.world import (
     configuration,
     hosted_cluster,
     load,
-    refusals,
 )
 
 
@@ -59,19 +58,38 @@ def test_what_follows_from_other_values_is_filled_in() -> None:
 
 
 def test_what_is_written_overrides_what_follows() -> None:
-    cluster = load(
+    tenant, imported = "ABCDEFAB-1111-4111-8111-111111111111", {"secretName": "uamsi-ciro"}
+    user = {"source": "existing", "clientId": TENANT, "objectId": TENANT}
+    settings = load(
         configuration(
+            tenantId=tenant,
+            protect="false",
+            clusterSide="hypershift",
+            managementCluster=ABSENT,
+            probe=ABSENT,
+            keyVaultUser=user,
             hostedClusters__0__infraID="infra",
             hostedClusters__0__location="westus",
             hostedClusters__0__kms__keyVaultResourceGroup="etcd",
-            hostedClusters__0__identities__ingress__secretName="mine",
+            hostedClusters__0__identities={
+                "ingress": {"secretName": "mine"},
+                "imageRegistry": {
+                    "source": "managed-identity",
+                    "resourceId": MANAGED_IDENTITY,
+                    "credential": imported,
+                },
+            },
         )
-    ).hosted_clusters[0]
+    )
 
+    [cluster] = settings.hosted_clusters
+    assert (settings.tenant_id, settings.protect) == (tenant.lower(), False)
+    assert settings.management_cluster is None, "neither the add-on nor the cluster side needs one"
     assert (cluster.infra_id, cluster.location) == ("infra", "westus")
     assert cluster.kms is not None
     assert (cluster.kms.key_vault_resource_group, cluster.kms.backup_key_vault_resource_group) == ("etcd",) * 2
     assert cluster.identities["ingress"].secret_name == "mine"
+    assert cluster.identities["imageRegistry"].secret_name == "uamsi-ciro", "the secret that exists keeps its name"
 
 
 @pytest.mark.parametrize(
@@ -89,35 +107,10 @@ def test_the_encryption_key_is_a_url_or_three_fields(key: object) -> None:
     assert kms.active_key == expected
 
 
-def test_a_secret_that_exists_is_used_under_its_own_name() -> None:
-    settings = load(
-        configuration(
-            hostedClusters__0__identities__imageRegistry={
-                "source": "managed-identity",
-                "resourceId": MANAGED_IDENTITY,
-                "credential": {"secretName": "uamsi-ciro"},
-            }
-        )
-    )
-
-    assert settings.hosted_clusters[0].identities["imageRegistry"].secret_name == "uamsi-ciro"
-
-
-def test_uuids_are_kept_in_lower_case_as_azure_answers() -> None:
-    tenant = "ABCDEFAB-1111-4111-8111-111111111111"
-
-    assert load(configuration(tenantId=tenant)).tenant_id == tenant.lower()
-
-
 def test_empty_values_count_as_left_out() -> None:
     empty = {"keyVaultUser": {}, "tags": {}, "credentials": {}, "clusterSide": "", "roles": ""}
 
     assert load(configuration(**empty)) == load(configuration())
-
-
-@pytest.mark.parametrize(("written", "expected"), [("true", True), ("false", False)])
-def test_booleans_are_read(written: str, expected: bool) -> None:
-    assert load(configuration(protect=written)).protect is expected
 
 
 def test_the_local_cloud_brings_its_endpoints_and_the_stack_its_kubeconfig() -> None:
@@ -134,19 +127,6 @@ def test_the_local_cloud_brings_its_endpoints_and_the_stack_its_kubeconfig() -> 
     assert settings.cloud.vault_endpoint == LOCAL.key_vault_endpoint
     assert settings.management_cluster is not None
     assert settings.management_cluster.kubeconfig is None
-
-
-def test_the_cluster_side_of_hypershift_needs_neither_kubeconfig_nor_image() -> None:
-    config = configuration(clusterSide="hypershift", probe=ABSENT, managementCluster__kubeconfig=ABSENT)
-
-    assert refusals(config) == []
-
-
-def test_without_addon_and_cluster_side_no_management_cluster_is_needed() -> None:
-    user = {"source": "existing", "clientId": TENANT, "objectId": TENANT}
-    config = configuration(clusterSide="hypershift", managementCluster=ABSENT, keyVaultUser=user)
-
-    assert load(config).management_cluster is None
 
 
 def test_settings_cannot_be_changed() -> None:

@@ -81,28 +81,30 @@ def test_what_follows_from_a_bad_value_is_not_reported_again() -> None:
     assert places(config) == ["location", "resourceGroup", "hostedClusters[0].name"]
 
 
-@pytest.mark.parametrize(
-    "key", ["hostedCluster", "TenantID", "keyvaultuser", "zzz", "vault.name", "hostedClusters[0].name"]
-)
-def test_an_unknown_key_is_reported_with_the_nearest_known_one(key: str) -> None:
-    assert refusals(configuration() | {key: "x"}) == [(key, "unknown-key")]
+VAULT = {"name": "kv-identity", "defaultAction": "Allow"}
 
 
 @pytest.mark.parametrize(
-    ("path", "key"),
+    ("changes", "key"),
     [
-        ("probe__imag", "probe.imag"),
-        ("credentials__propagation__sucesses", "credentials.propagation.sucesses"),
-        ("hostedClusters__0__kms__activekey", "hostedClusters[0].kms.activekey"),
+        *(
+            ({key: "x"}, key)
+            for key in ("hostedCluster", "TenantID", "keyvaultuser", "zzz", "vault.name", "hostedClusters[0].name")
+        ),
+        ({"probe__imag": 1}, "probe.imag"),
+        ({"credentials__propagation__sucesses": 1}, "credentials.propagation.sucesses"),
+        ({"hostedClusters__0__kms__activekey": 1}, "hostedClusters[0].kms.activekey"),
+        *(({"vault": {**VAULT, name: 1}}, f"vault[{json.dumps(name)}]") for name in ("[key]", "", "a.b", '"')),
     ],
 )
-def test_an_unknown_key_inside_is_reported_in_its_place(path: str, key: str) -> None:
-    assert refusals(configuration(**{path: 1})) == [(key, "unknown-key")]
+def test_an_unknown_key_is_reported_in_its_place_with_the_nearest_one(changes: dict[str, Any], key: str) -> None:
+    assert refusals(configuration(**changes)) == [(key, "unknown-key")]
 
 
-def test_an_unknown_identity_is_reported_with_the_nearest_one() -> None:
-    assert refusals(configuration(hostedClusters__0__identities={"imageRegistri": {"enabled": 5}})) == [
-        ("hostedClusters[0].identities.imageRegistri", "identity-field")
+@pytest.mark.parametrize(("name", "place"), [("imageRegistri", ".imageRegistri"), ("[key]", '["[key]"]')])
+def test_an_unknown_identity_is_reported_with_the_nearest_one(name: str, place: str) -> None:
+    assert refusals(configuration(hostedClusters__0__identities={name: {"enabled": 5, "[key]": 1}})) == [
+        (f"hostedClusters[0].identities{place}", "identity-field")
     ]
 
 
@@ -184,24 +186,11 @@ def test_a_secret_that_is_no_string_is_not_shown_either() -> None:
     assert "found:    a number that is not shown because it may be a secret" in report(config)
 
 
-@pytest.mark.parametrize("name", ["[key]", "", "a.b", '"'])
-def test_a_key_of_any_name_is_reported_in_its_place(name: str) -> None:
-    config = configuration(vault={"name": "kv-identity", "defaultAction": "Allow", name: 1})
-
-    assert refusals(config) == [(f"vault[{json.dumps(name)}]", "unknown-key")]
-
-
 @pytest.mark.parametrize(("tags", "rule"), [({"[key]": 5}, "tag-value"), ({"[key]": "x", "a/b": "y"}, "tag-name")])
 def test_a_name_that_pydantic_uses_itself_is_a_name_like_others(tags: dict[str, object], rule: str) -> None:
     [(_, found)] = refusals(configuration(tags=tags))
 
     assert found == rule
-
-
-def test_an_identity_of_such_a_name_is_unknown() -> None:
-    assert refusals(configuration(hostedClusters__0__identities={"[key]": {"[key]": 1}})) == [
-        ('hostedClusters[0].identities["[key]"]', "identity-field")
-    ]
 
 
 def test_half_of_a_character_in_a_key_is_one_problem() -> None:

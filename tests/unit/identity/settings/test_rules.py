@@ -24,27 +24,86 @@ SHARED = "organization/idstack/shared-dev"
 LOCAL_IDS = {"tenantId": LOCAL_TENANT_ID, "subscriptionId": LOCAL_SUBSCRIPTION_ID}
 
 
-def test_a_vault_or_a_shared_stack_is_needed() -> None:
-    assert refusals(configuration(vault=ABSENT)) == [("vault", "vault-missing")]
+LOCAL_STACK = {**LOCAL_IDS, "cloud": "local", "hostedClusters": [], "managementCluster__kubeconfig": ABSENT}
+OF_WORKLOADS = hosted_cluster(authentication="workload-identities", topology="Public")
+OF_SHARED = {"sharedStack": SHARED, "keyVaultUser": {"source": "existing"}, "keyVaultUserScope": "secrets"}
+HYPERSHIFT_ALONE = {"clusterSide": "hypershift", "managementCluster": ABSENT, "probe": ABSENT}
+KMS_LIKE_CPO = hosted_cluster("hc2", identities={"kms": {"secretName": "CPO-hc1-json"}})
+REGISTRY_OFF = hosted_cluster(identities={"imageRegistry": {"enabled": False}, "kms": {"secretName": "ciro-hc1-json"}})
+NO_EFFECT = [("blockInstanceMetadata", "metadata-block-without-effect")]
+USER_NEEDS = {"aks-addon": {}, "existing": {"clientId": OTHER, "objectId": OTHER}, "created": {"name": "kv-user"}}
+CASES: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
+    "a vault or a shared stack is needed": ({"vault": ABSENT}, [("vault", "vault-missing")]),
+    "vault and key-vault-user are the shared stack's": (
+        OF_SHARED,
+        [(key, "vault-of-shared-stack") for key in ("vault", "keyVaultUser", "keyVaultUserScope")],
+    ),
+    "with a shared stack nothing else is missing": ({"sharedStack": SHARED, "vault": ABSENT}, []),
+    "nor with HyperShift's cluster side": ({"sharedStack": SHARED, "vault": ABSENT, **HYPERSHIFT_ALONE}, []),
+    "without hosted clusters nothing is needed for probes": (
+        {"hostedClusters": [], "probe": ABSENT, "managementCluster": {"resourceGroup": "aks", "name": "mgmt"}},
+        [],
+    ),
+    "the stack's cluster side needs a probe but no kubeconfig": (
+        {"managementCluster__kubeconfig": ABSENT, "probe": ABSENT},
+        [("probe.image", "probe-image-missing")],
+    ),
+    "the local cloud has a kubeconfig of its own": (
+        {**LOCAL_IDS, "cloud": "local", "hostedClusters": []},
+        [("managementCluster.kubeconfig", "kubeconfig-of-local-cloud")],
+    ),
+    "the local cloud has a backend of its own": (
+        {**LOCAL_STACK, "backend": "file:///srv/states"},
+        [("backend", "backend-of-local-cloud")],
+    ),
+    "metadata is blocked in the stack's own namespaces": ({"blockInstanceMetadata": True}, []),
+    "not where HyperShift makes the namespaces": (
+        {"blockInstanceMetadata": True, "clusterSide": "hypershift"},
+        NO_EFFECT,
+    ),
+    "nor where all have workload identities": (
+        {"blockInstanceMetadata": True, "hostedClusters": [OF_WORKLOADS]},
+        NO_EFFECT,
+    ),
+    "hosted clusters have names of their own": (
+        {"hostedClusters": [hosted_cluster(), hosted_cluster()]},
+        [("hostedClusters[1].name", "duplicate-cluster-name")],
+    ),
+    "whatever stands for the dot": (
+        {"hostedClusters": [hosted_cluster("a.b"), hosted_cluster("a-b")]},
+        [("hostedClusters[1].name", "duplicate-cluster-name")],
+    ),
+    "one secret holds one credential whatever its letters' case": (
+        {"hostedClusters": [hosted_cluster(), KMS_LIKE_CPO]},
+        [("hostedClusters[1].identities.kms.secretName", "duplicate-secret-name")],
+    ),
+    "the secret of an identity that is off may be another's": ({"hostedClusters": [REGISTRY_OFF]}, []),
+    **{
+        f"a key-vault-user that is {source} needs {', '.join(missing)}": (
+            {"keyVaultUser": {"source": source}},
+            [(f"keyVaultUser.{key}", "key-vault-user-key-missing") for key in missing],
+        )
+        for source, missing in (("existing", ["clientId", "objectId"]), ("created", ["name"]))
+    },
+    **{
+        f"a key-vault-user from {source} has no {key}": (
+            {"keyVaultUser": {"source": source, **USER_NEEDS[source], key: value}},
+            [(f"keyVaultUser.{key}", "key-vault-user-key-unused")],
+        )
+        for source, key, value in (
+            ("aks-addon", "clientId", OTHER),
+            ("aks-addon", "objectId", OTHER),
+            ("aks-addon", "name", "kv-user"),
+            ("existing", "name", "kv-user"),
+            ("created", "clientId", OTHER),
+        )
+    },
+}
 
 
-def test_vault_and_key_vault_user_belong_to_the_shared_stack() -> None:
-    changes = {"sharedStack": SHARED, "keyVaultUser": {"source": "existing"}, "keyVaultUserScope": "secrets"}
-
-    refused = ("vault", "keyVaultUser", "keyVaultUserScope")
-    assert refusals(configuration(**changes)) == [(key, "vault-of-shared-stack") for key in refused]
-
-
-def test_with_a_shared_stack_nothing_else_is_missing() -> None:
-    assert refusals(configuration(sharedStack=SHARED, vault=ABSENT)) == []
-    hypershift = {"clusterSide": "hypershift", "managementCluster": ABSENT, "probe": ABSENT}
-    assert refusals(configuration(sharedStack=SHARED, vault=ABSENT, **hypershift)) == []
-
-
-def test_without_hosted_clusters_neither_kubeconfig_nor_probe_are_needed() -> None:
-    cluster = {"resourceGroup": "aks", "name": "mgmt"}
-
-    assert refusals(configuration(hostedClusters=[], probe=ABSENT, managementCluster=cluster)) == []
+@pytest.mark.parametrize(("changes", "expected"), CASES.values(), ids=CASES)
+def test_what_must_fit_together_in_a_stack(changes: dict[str, Any], expected: list[tuple[str, str]]) -> None:
+    assert refusals(configuration(**changes), local=LOCAL) == expected
 
 
 @pytest.mark.parametrize(
@@ -52,38 +111,9 @@ def test_without_hosted_clusters_neither_kubeconfig_nor_probe_are_needed() -> No
 )
 def test_the_local_clouds_ids_belong_to_it_both_ways(key: str, reserved: str) -> None:
     ours = {"tenantId": TENANT, "subscriptionId": SUBSCRIPTION}[key]
-    local = {**LOCAL_IDS, "cloud": "local", "hostedClusters": [], "managementCluster__kubeconfig": ABSENT}
 
     assert refusals(configuration(**{key: reserved}, hostedClusters=[])) == [(key, "local-cloud-id-reserved")]
-    assert refusals(configuration(**{**local, key: ours}), local=LOCAL) == [(key, "local-cloud-id-required")]
-
-
-def test_the_local_cloud_has_a_kubeconfig_of_its_own() -> None:
-    config = configuration(**LOCAL_IDS, cloud="local", hostedClusters=[])
-
-    assert refusals(config, local=LOCAL) == [("managementCluster.kubeconfig", "kubeconfig-of-local-cloud")]
-
-
-def test_the_local_cloud_has_a_backend_of_its_own() -> None:
-    cloud = {**LOCAL_IDS, "cloud": "local", "hostedClusters": [], "managementCluster__kubeconfig": ABSENT}
-
-    assert refusals(configuration(**cloud, backend="file:///srv/states"), local=LOCAL) == [
-        ("backend", "backend-of-local-cloud")
-    ]
-
-
-def test_a_block_of_metadata_is_refused_where_hypershift_makes_the_namespaces() -> None:
-    config = configuration(blockInstanceMetadata=True, clusterSide="hypershift")
-
-    assert refusals(config) == [("blockInstanceMetadata", "metadata-block-without-effect")]
-    assert refusals(configuration(blockInstanceMetadata=True)) == []
-
-
-def test_a_metadata_block_is_refused_where_all_have_workload_identities() -> None:
-    cluster = hosted_cluster(authentication="workload-identities", topology="Public")
-    config = configuration(blockInstanceMetadata=True, hostedClusters=[cluster])
-
-    assert refusals(config) == [("blockInstanceMetadata", "metadata-block-without-effect")]
+    assert refusals(configuration(**{**LOCAL_STACK, key: ours}), local=LOCAL) == [(key, "local-cloud-id-required")]
 
 
 @pytest.mark.parametrize(
@@ -126,34 +156,6 @@ def test_a_vault_that_admits_nobody_is_refused(lists: dict[str, Any], expected: 
 
 
 @pytest.mark.parametrize(
-    ("user", "missing"),
-    [({"source": "existing"}, ["clientId", "objectId"]), ({"source": "created"}, ["name"])],
-)
-def test_the_key_vault_user_is_described_as_its_source_needs(user: dict[str, str], missing: list[str]) -> None:
-    assert refusals(configuration(keyVaultUser=user)) == [
-        (f"keyVaultUser.{key}", "key-vault-user-key-missing") for key in missing
-    ]
-
-
-@pytest.mark.parametrize(
-    ("source", "key", "value"),
-    [
-        ("aks-addon", "clientId", OTHER),
-        ("aks-addon", "objectId", OTHER),
-        ("aks-addon", "name", "kv-user"),
-        ("existing", "name", "kv-user"),
-        ("created", "clientId", OTHER),
-    ],
-)
-def test_the_key_vault_user_has_nothing_that_another_source_needs(source: str, key: str, value: str) -> None:
-    needed = {"aks-addon": {}, "existing": {"clientId": OTHER, "objectId": OTHER}, "created": {"name": "kv-user"}}
-
-    assert refusals(configuration(keyVaultUser={"source": source, **needed[source], key: value})) == [
-        (f"keyVaultUser.{key}", "key-vault-user-key-unused")
-    ]
-
-
-@pytest.mark.parametrize(
     ("changes", "reasons"),
     [
         (
@@ -171,34 +173,7 @@ def test_a_management_cluster_is_named_where_it_is_needed(changes: dict[str, Any
     assert f"resourceGroup and name of the AKS cluster: {reasons}\n" in report(config)
 
 
-def test_the_stacks_cluster_side_needs_a_probe_but_no_kubeconfig() -> None:
-    assert refusals(configuration(managementCluster__kubeconfig=ABSENT, probe=ABSENT)) == [
-        ("probe.image", "probe-image-missing"),
-    ]
-
-
-@pytest.mark.parametrize(("first", "second"), [("hc1", "hc1"), ("a.b", "a-b")])
-def test_hosted_clusters_have_names_of_their_own(first: str, second: str) -> None:
-    assert refusals(configuration(hostedClusters=[hosted_cluster(first), hosted_cluster(second)])) == [
-        ("hostedClusters[1].name", "duplicate-cluster-name")
-    ]
-
-
 def test_hosted_clusters_have_infra_ids_of_their_own() -> None:
     assert refusals(configuration(hostedClusters=[hosted_cluster(), hosted_cluster("hc2", infraID="hc1")])) == [
         ("hostedClusters[1].infraID", "duplicate-infra-id")
     ]
-
-
-def test_one_secret_holds_one_credential_whatever_its_letters_case() -> None:
-    second = hosted_cluster("hc2", identities={"kms": {"secretName": "CPO-hc1-json"}})
-
-    assert refusals(configuration(hostedClusters=[hosted_cluster(), second])) == [
-        ("hostedClusters[1].identities.kms.secretName", "duplicate-secret-name")
-    ]
-
-
-def test_the_secret_of_an_identity_that_is_off_may_be_anothers() -> None:
-    identities = {"imageRegistry": {"enabled": False}, "kms": {"secretName": "ciro-hc1-json"}}
-
-    assert refusals(configuration(hostedClusters=[hosted_cluster(identities=identities)])) == []

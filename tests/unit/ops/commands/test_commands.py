@@ -101,22 +101,9 @@ def test_status_as_json_is_a_document_and_nothing_else(engine: FakeEngine, idsta
     engine.has(outputs(notAfter="2999-02-19T16:50:04Z"))
     printed = idstack("status", "--stack", "dev", "--json")
     document = json.loads(printed.output)
-    assert (printed.code, printed.error) == (0, "")
+    assert (printed.code, printed.error, document["stack"]) == (0, "", "dev")
     assert engine.calls == ["stack export --stack dev --non-interactive"]
-    assert document["stack"] == "dev"
-    [row] = document["rows"]
-    assert row.pop("daysLeft") > 300_000
-    assert row == {
-        "cluster": "hc1",
-        "identity": "ingress",
-        "clientID": "6f2c1e7a-0000-4000-8000-00000000bbbb",
-        "secret": "ingress-hc1-json",
-        "secretProviderClass": "managed-azure-ingress",
-        "notAfter": "2999-02-19T16:50:04Z",
-        "renewAfter": "2027-01-05T16:50:04Z",
-        "thumbprint": "9F3A6C1B0D2E4F5A6B7C8D9E0F1A2B3C4D5E6F70",
-        "mounts": [],
-    }
+    assert [(row["identity"], row["mounts"]) for row in document["rows"]] == [("ingress", [])]
 
 
 def test_an_expired_certificate_is_shown_and_is_an_error_whatever_is_due(engine: FakeEngine, idstack: Idstack) -> None:
@@ -125,16 +112,6 @@ def test_an_expired_certificate_is_shown_and_is_an_error_whatever_is_due(engine:
     assert "2020-01-31" in printed.output
     assert (printed.code, printed.error) == (1, CANNOT_SIGN_IN.format("dev"))
     assert json.loads(idstack("status", "--stack", "dev", "--json").output)["rows"][0]["daysLeft"] < 0
-
-
-def test_status_of_the_local_stack_asks_its_probes(
-    engine: FakeEngine, idstack: Idstack, recorded: FakeCluster, serve_plain: Serve
-) -> None:
-    engine.has(outputs(notAfter="2999-02-19T16:50:04Z"))
-    recorded.add_pod("probe-ingress", **running(serve_plain(probe(report()))))
-    printed = idstack("status")
-    assert printed.output.splitlines()[2].split()[-2:] == ["ok", "ok"]
-    assert (printed.code, printed.error) == (0, "")
 
 
 def test_a_local_sign_in_that_fails_is_shown_and_is_an_error(
@@ -158,13 +135,9 @@ def test_up_passes_options_to_the_engine_and_ends_with_the_status(engine: FakeEn
     ]
     assert printed.output.startswith("output of pulumi up\n")
     assert "managed-azure-ingress" in printed.output
-
-
-def test_up_as_json_leaves_standard_output_to_the_document(engine: FakeEngine, idstack: Idstack) -> None:
-    engine.has(outputs(notAfter="2999-02-19T16:50:04Z"))
-    printed = idstack("up", "--stack", "dev", "--json")
-    assert json.loads(printed.output)["rows"][0]["identity"] == "ingress"
-    assert "output of pulumi up\n" in printed.error
+    as_json = idstack("up", "--stack", "dev", "--json")
+    assert json.loads(as_json.output)["rows"][0]["identity"] == "ingress"
+    assert "output of pulumi up\n" in as_json.error
 
 
 def test_an_engine_that_fails_is_an_error_and_nothing_follows(engine: FakeEngine, idstack: Idstack) -> None:

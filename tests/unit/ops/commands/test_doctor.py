@@ -61,14 +61,6 @@ def test_a_reader_is_not_taken_for_the_deployer(engine: FakeEngine, idstack: Ids
     assert "run `.venv/bin/idstack doctor --stack dev --stage access` as the deployer" in printed.output
 
 
-def test_without_any_right_permissions_are_missing(engine: FakeEngine, idstack: Idstack, api: FakeApiServer) -> None:
-    api.denied = {f"{permission.verb} {permission.resource}" for permission in permissions()}
-
-    printed = idstack("doctor", "--stage", "access", "--stack", "dev")
-
-    assert (printed.code, "lacks permissions: get namespaces, list namespaces" in printed.output) == (1, True)
-
-
 def test_scripts_get_every_result_and_their_numbers(engine: FakeEngine, idstack: Idstack, api: FakeApiServer) -> None:
     api.absent = {AZURE_CLUSTER_IDENTITIES.version}
 
@@ -148,24 +140,18 @@ def test_watching_ends_with_the_result_of_the_last_look(
     assert (printed.code, "1 finding" in printed.output) == (1, True)
 
 
-def test_waiting_ends_as_soon_as_nothing_is_broken(
+def test_waiting_ends_as_soon_as_nothing_is_broken_or_the_time_is_over(
     engine: FakeEngine, idstack: Idstack, api: FakeApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doctor, "sleep", lambda _: api.absent.clear())
     api.absent = {AZURE_CLUSTER_IDENTITIES.version}
 
+    in_vain = idstack("doctor", "--stage", "access", "--stack", "dev", "--wait", "--timeout", "0")
     printed = idstack("doctor", "--stage", "access", "--stack", "dev", "--wait")
 
+    assert (in_vain.code, "broken  access (permissions)" in in_vain.output, in_vain.error) == (1, True, "")
     assert (printed.code, printed.output) == (0, "dev: nothing is broken; 2 checks\n")
     assert printed.error == "dev: 1 finding; 2 checks; again in 15 s\n"
-
-
-def test_waiting_in_vain_ends_with_the_finding(engine: FakeEngine, idstack: Idstack, api: FakeApiServer) -> None:
-    api.absent = {AZURE_CLUSTER_IDENTITIES.version}
-
-    printed = idstack("doctor", "--stage", "access", "--stack", "dev", "--wait", "--timeout", "0")
-
-    assert (printed.code, "broken  access (permissions)" in printed.output, printed.error) == (1, True, "")
 
 
 def test_without_a_stack_there_is_one_finding(engine: FakeEngine, idstack: Idstack) -> None:

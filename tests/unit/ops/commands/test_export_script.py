@@ -113,11 +113,6 @@ def test_a_missing_variable_ends_it_before_any_change(run: Run, own: dict[str, s
     assert _calls(tmp_path) == []
 
 
-def test_an_empty_variable_is_a_missing_one(run: Run, tmp_path: Path) -> None:
-    assert run({"RELEASE_IMAGE": ""}).returncode != 0
-    assert _calls(tmp_path) == []
-
-
 @pytest.mark.parametrize("name", sorted(FILES.keys() - UNUSED))
 def test_a_file_that_is_not_there_ends_it_before_any_change(run: Run, tmp_path: Path, name: str) -> None:
     done = run({name: "/no such file"})
@@ -125,7 +120,8 @@ def test_a_file_that_is_not_there_ends_it_before_any_change(run: Run, tmp_path: 
     assert (done.returncode, done.stderr, _calls(tmp_path)) == (1, "/no such file cannot be read\n", [])
 
 
-def test_a_missing_program_ends_it_before_any_change(run: Run, tmp_path: Path) -> None:
+def test_an_empty_variable_or_a_missing_program_ends_it_before_any_change(run: Run, tmp_path: Path) -> None:
+    assert run({"RELEASE_IMAGE": ""}).returncode != 0
     (tmp_path / "programs/hypershift").unlink()
 
     done = run({})

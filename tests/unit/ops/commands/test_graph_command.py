@@ -70,26 +70,18 @@ def test_a_page_is_not_printed_on_a_terminal(idstack: Idstack, monkeypatch: pyte
     assert "--output graph.html" in printed.error
 
 
-def test_an_unknown_cluster_is_refused_with_those_there_are(idstack: Idstack) -> None:
-    printed = idstack("graph", "--stack", "dev", "--format", "svg", "--cluster", "hc3")
-
-    assert printed.code == 1
-    assert 'the stack dev has no hosted cluster hc3; it has hc1, hc2; did you mean "hc' in printed.error
-
-
-def test_a_file_that_cannot_be_written_is_named(idstack: Idstack, tmp_path: Path) -> None:
+def test_what_cannot_be_drawn_or_written_is_refused_by_name(
+    idstack: Idstack, engine: FakeEngine, tmp_path: Path
+) -> None:
     file = tmp_path / "missing/graph.html"
-
-    printed = idstack("graph", "--stack", "dev", "--output", str(file))
-
-    assert printed.code == 1
-    assert f"idstack: the graph cannot be written: [Errno 2] No such file or directory: '{file}'" in printed.error
-
-
-def test_a_stack_that_does_not_exist_is_an_error(idstack: Idstack, engine: FakeEngine) -> None:
+    unwritten = idstack("graph", "--stack", "dev", "--output", str(file))
+    unknown = idstack("graph", "--stack", "dev", "--format", "svg", "--cluster", "hc3")
     engine.has_no_stack()
+    gone = idstack("graph", "--stack", "dev", "--format", "json")
 
-    assert idstack("graph", "--stack", "dev", "--format", "json").code == 1
+    assert (unwritten.code, unknown.code, gone.code) == (1, 1, 1)
+    assert f"idstack: the graph cannot be written: [Errno 2] No such file or directory: '{file}'" in unwritten.error
+    assert 'the stack dev has no hosted cluster hc3; it has hc1, hc2; did you mean "hc' in unknown.error
 
 
 def test_what_cannot_be_read_is_named_in_the_graph(idstack: Idstack, engine: FakeEngine, stack: FakeEngine) -> None:

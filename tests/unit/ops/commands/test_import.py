@@ -87,20 +87,12 @@ def test_nothing_is_adopted_if_nobody_knows_what_the_next_run_does(
     assert "stack import --stack dev --non-interactive" in engine.calls
 
 
-def test_the_help_lists_the_ways_to_import(idstack: Idstack) -> None:
-    printed = idstack("import", "--help")
+def test_a_type_alone_is_a_wrong_usage_and_the_help_lists_the_ways(engine: FakeEngine, idstack: Idstack) -> None:
+    printed, shown = idstack("import", TYPE), idstack("import", "--help")
 
-    assert printed.code == 0
-    for word in ("resource", "scripts", "file", "TYPE NAME ID"):
-        assert word in printed.output
-
-
-def test_a_type_alone_is_a_wrong_usage(engine: FakeEngine, idstack: Idstack) -> None:
-    printed = idstack("import", TYPE)
-
-    assert printed.code == 2
+    assert (printed.code, shown.code, engine.calls) == (2, 0, [])
     assert "Missing argument 'NAME'" in printed.error
-    assert engine.calls == []
+    assert not [word for word in ("resource", "scripts", "file", "TYPE NAME ID") if word not in shown.output]
 
 
 def test_files_are_read_before_anything_else(engine: FakeEngine, idstack: Idstack, tmp_path: Path) -> None:

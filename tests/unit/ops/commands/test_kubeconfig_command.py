@@ -153,13 +153,14 @@ def test_an_unknown_authority_of_a_file_is_refused_without_a_person(
 
 VAULT = "https://vault.azure.net"
 DOUBTS: list[tuple[dict[str, Any], str]] = [
+    ({"host": HOSTS[0]}, "which is not an authority host of Azure"),
     ({"server_id": VAULT}, f'asks for tokens for "{VAULT}", which is not AKS: https://c would get them'),
     ({"insecure-skip-tls-verify": True}, "does not verify the certificate of https://c"),
     ({"proxy-url": "http://proxy.example"}, 'sends every request by the proxy "http://proxy.example"'),
 ]
 
 
-@pytest.mark.parametrize(("changes", "said"), DOUBTS, ids=["audience", "certificate", "proxy"])
+@pytest.mark.parametrize(("changes", "said"), DOUBTS, ids=["authority", "audience", "certificate", "proxy"])
 @pytest.mark.parametrize(("answer", "written"), [("y\n", True), ("n\n", False), (None, False)])
 def test_who_would_get_a_token_is_asked_and_refused_to_a_script(
     idstack: Idstack,
@@ -170,7 +171,7 @@ def test_who_would_get_a_token_is_asked_and_refused_to_a_script(
     answer: str | None,
     written: bool,
 ) -> None:
-    source, new = foreign(tmp_path, "https://login.microsoftonline.com/", **changes), tmp_path / "new.yaml"
+    source, new = foreign(tmp_path, **{"host": "https://login.microsoftonline.com/", **changes}), tmp_path / "new.yaml"
     standard_input = io.StringIO(answer or "")
     monkeypatch.setattr(standard_input, "isatty", lambda: answer is not None)
     monkeypatch.setattr("sys.stdin", standard_input)
@@ -186,20 +187,6 @@ def test_another_server_application_that_is_named_is_taken(idstack: Idstack, tmp
     options = ("--login", "azure-cli", "--server-id", VAULT)
 
     assert idstack("kubeconfig", "--from", str(source), "--file", str(new), *options).code == 0
-
-
-@pytest.mark.parametrize(("answer", "written"), [("y\n", True), ("n\n", False)])
-def test_a_person_is_asked_about_an_unknown_authority(
-    idstack: Idstack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str, written: bool
-) -> None:
-    source, new = foreign(tmp_path, HOSTS[0]), tmp_path / "new.yaml"
-    terminal = io.StringIO(answer)
-    monkeypatch.setattr(terminal, "isatty", lambda: True)
-    monkeypatch.setattr("sys.stdin", terminal)
-    done = idstack("kubeconfig", "--from", str(source), "--file", str(new), "--login", "azure-cli")
-
-    assert (done.code == 0, new.exists()) == (written, written)
-    assert "Is it yours?" in done.error
 
 
 @pytest.mark.parametrize(

@@ -37,13 +37,11 @@ def test_a_change_without_harm_is_code_0(idstack: Idstack, plans: list[PlannedRe
     assert printed.code == 0
     assert "no findings" in printed.output
     assert "local cloud" in printed.error
-    assert plans == [PlannedRehearsal(ROOT, "prod", "origin/main", None, 1)]
-
-
-def test_commits_and_seed_are_the_callers(idstack: Idstack, plans: list[PlannedRehearsal]) -> None:
     idstack("rehearse", "--stack", "dev", "--base", "v1", "--head", "v2", "--seed", "9")
-
-    assert plans == [PlannedRehearsal(ROOT, "dev", "v1", "v2", 9)]
+    assert plans == [
+        PlannedRehearsal(ROOT, "prod", "origin/main", None, 1),
+        PlannedRehearsal(ROOT, "dev", "v1", "v2", 9),
+    ]
 
 
 def test_a_forbidden_operation_is_code_1(idstack: Idstack, plans: list[PlannedRehearsal]) -> None:
@@ -60,6 +58,7 @@ def test_an_unknown_operation_is_refused_before_anything_runs(idstack: Idstack, 
 
     assert printed.code == 2
     assert "accepted: create, update, replace, delete" in printed.error
+    assert idstack("rehearse").code == 2, "the stack has to be named"
     assert plans == []
 
 
@@ -70,7 +69,3 @@ def test_a_pull_request_gets_markdown(idstack: Idstack, plans: list[PlannedRehea
     assert "| resource | operation | reason | protected |" in file.read_text(encoding="utf-8")
     refused = idstack("rehearse", "--stack", "prod", "--markdown", str(tmp_path / "missing/report.md"))
     assert (refused.code, "idstack: the report cannot be written: " in refused.error) == (1, True)
-
-
-def test_the_stack_has_to_be_named(idstack: Idstack, plans: list[PlannedRehearsal]) -> None:
-    assert idstack("rehearse").code == 2

@@ -52,13 +52,8 @@ def test_what_the_plan_renews_goes_up_in_one_run_and_a_failure_stops_nobody(
     assert up.startswith("up --continue-on-error --target ")
     assert up.endswith("--yes --stack dev"), "the engine asks, unless its own option turns that off"
     assert stack.renewals == [{}], "the program is told, by a request for nobody"
-
-
-def test_an_identity_that_is_not_due_is_no_target(stack: FakeEngine, idstack: Idstack) -> None:
-    stack.plans(*_DISK.renewal())
-
-    assert idstack("renew", "--stack", "dev").code == 0
-    assert _asked(stack, "up") == [["hc1-disk-entra-schedule"]]
+    asked = [" ".join(call.split()[:2]) for call in stack.calls]
+    assert asked == ["stack export", "preview --json", "up --continue-on-error", "stack export"]
 
 
 def test_if_nothing_is_due_nothing_runs(stack: FakeEngine, idstack: Idstack) -> None:
@@ -188,12 +183,3 @@ def test_for_scripts_the_lines_go_to_standard_error(stack: FakeEngine, idstack: 
 
     assert "renewed now: hc1/disk\n" in printed.error
     assert printed.output.startswith("{")
-
-
-def test_the_engine_is_asked_once_for_the_state_before_and_once_after(stack: FakeEngine, idstack: Idstack) -> None:
-    stack.plans(*_DISK.renewal())
-
-    idstack("renew", "--stack", "dev", "--yes")
-
-    asked = [" ".join(call.split()[:2]) for call in stack.calls]
-    assert asked == ["stack export", "preview --json", "up --continue-on-error", "stack export"]

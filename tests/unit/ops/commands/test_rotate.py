@@ -73,12 +73,6 @@ def test_every_certificate_of_the_stack_is_renewed_in_one_run(stack: FakeEngine,
     assert up.endswith("--yes --stack dev"), "the engine asks, unless its own option turns that off"
 
 
-@pytest.mark.parametrize("name", ["disk", "hc1/disk"])
-def test_one_identity_is_chosen_by_its_field(stack: FakeEngine, idstack: Idstack, name: str) -> None:
-    assert idstack("rotate", "--stack", "dev", "--identity", name).code == 0
-    assert _targets(stack) == ["hc1-disk"]
-
-
 @pytest.mark.parametrize(
     ("name", "meant"),
     [("imageRegistry", ""), ("hc2/disk", " (did you mean hc1/disk?)"), ("dsik", " (did you mean disk?)")],

@@ -65,15 +65,12 @@ def test_a_terminal_has_its_own_width(columns: int) -> None:
     assert on_a_terminal("print(screen.console.width)", columns=columns) == f"{columns}\n"
 
 
-def test_without_a_terminal_lines_have_any_length() -> None:
-    printed, _ = into_pipes("print(screen.console.width > 1000)")
-    assert printed == "True\n"
-
-
 def test_a_long_line_is_left_to_the_terminal_to_wrap() -> None:
     statement = f"screen.console.print({LONG!r})"
+    named = "[/vaults/kv] and [secret] of idstack:id:hc1"  # neither a style nor an emoji
     assert on_a_terminal(statement, columns=80) == f"{LONG}\n"
-    assert into_pipes(statement) == (f"{LONG}\n", "")
+    piped = f"{statement}\nscreen.console.print({named!r})\nprint(screen.console.width > 1000)"
+    assert into_pipes(piped) == (f"{LONG}\n{named}\nTrue\n", "")
 
 
 def test_with_json_everything_but_the_document_goes_to_standard_error() -> None:
@@ -85,12 +82,6 @@ def test_with_json_everything_but_the_document_goes_to_standard_error() -> None:
         "screen.document({'stack': 'dev'})"
     )
     assert into_pipes(statement) == ('{\n  "stack": "dev"\n}\n', "pulumi up\nof the engine\n")
-
-
-def test_no_name_in_a_text_is_a_style_or_an_emoji() -> None:
-    printed, _ = into_pipes('screen.console.print("[/vaults/kv] and [secret] of idstack:id:hc1")')
-
-    assert printed == "[/vaults/kv] and [secret] of idstack:id:hc1\n"
 
 
 def test_text_of_others_controls_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -93,17 +93,18 @@ def test_what_was_not_checked_is_neither_broken_nor_sound(
     assert Examination(results).is_broken(*place) is expected
 
 
-def test_the_metrics_of_a_stack_that_is_not_complete_are_not_written(
-    idstack: Idstack, findings: list[CheckResult], tmp_path: Path
+@pytest.mark.parametrize(
+    ("words", "is_written"), [("status --stack dev --metrics", False), ("graph --stack dev --output", True)]
+)
+def test_of_a_stack_that_is_not_complete_a_graph_is_written_and_no_metrics(
+    idstack: Idstack, findings: list[CheckResult], tmp_path: Path, words: str, is_written: bool
 ) -> None:
     findings.append(broken(cluster=None, identity=None, stage=Stage.BACKEND, check="last-run"))
-    file = tmp_path / "idstack.prom"
 
-    printed = idstack("status", "--stack", "dev", "--metrics", str(file))
+    printed = idstack(*words.split(), str(tmp_path / "file"))
 
-    assert printed.code == 1
+    assert (printed.code, (tmp_path / "file").exists()) == (1, is_written)
     assert "the stack is not complete" in printed.error
-    assert not file.exists()
 
 
 @pytest.mark.parametrize(("check", "kind"), [("vault", "vault"), ("reader-role", "keyVaultUser")])
@@ -157,19 +158,6 @@ def test_a_format_is_not_taken_for_the_name_of_a_file(
     assert printed.code == 2
     assert "./json is the file of that name" in " ".join(printed.error.replace("│", "").split())
     assert list(tmp_path.glob("json")) == []
-
-
-def test_a_graph_of_a_stack_that_is_not_complete_is_written_and_is_an_error(
-    idstack: Idstack, findings: list[CheckResult], tmp_path: Path
-) -> None:
-    findings.append(broken(cluster=None, identity=None, stage=Stage.BACKEND, check="last-run"))
-    file = tmp_path / "graph.html"
-
-    printed = idstack("graph", "--stack", "dev", "--output", str(file))
-
-    assert printed.code == 1
-    assert file.exists()
-    assert "the stack is not complete" in printed.error
 
 
 @pytest.mark.parametrize(
