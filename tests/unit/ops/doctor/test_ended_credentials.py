@@ -30,15 +30,12 @@ def warned(monkeypatch: pytest.MonkeyPatch, world: StackWorld, *clusters: str) -
     return ended_credentials(Engine("dev"), clusters)
 
 
-def test_credentials_that_sign_in_are_no_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert warned(monkeypatch, worlds.healthy(), CLUSTER) is None
-
-
 def test_a_cluster_that_is_not_deleted_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     world = changes.secret_gone(worlds.healthy())
 
     assert warned(monkeypatch, world) is None
     assert warned(monkeypatch, world, "hc2") is None
+    assert warned(monkeypatch, worlds.healthy(), CLUSTER) is None, "its credentials sign in"
 
 
 def test_each_credential_that_has_ended_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,18 +88,12 @@ def golden(name: str) -> str:
 
 
 @pytest.mark.parametrize(("screen", "width"), [("80", 80), ("120", 120), ("wide", 1000)])
-def test_sign_ins_look_as_in_the_golden_file(screen: str, width: int) -> None:
+def test_tables_look_as_in_the_golden_files(screen: str, width: int) -> None:
     assert printed(sign_ins(GREEN, MOUNTS, width), width) == golden(f"sign-ins-{screen}")
-
-
-@pytest.mark.parametrize(("screen", "width"), [("80", 80), ("wide", 1000)])
-def test_failures_tell_their_reason_between_words(screen: str, width: int) -> None:
-    assert printed(sign_ins(FAILING, MOUNTS, width), width) == golden(f"failures-{screen}")
-
-
-@pytest.mark.parametrize(("screen", "width"), [("80", 80), ("wide", 1000)])
-def test_status_looks_as_in_the_golden_file(screen: str, width: int) -> None:
-    assert printed(credentials(GREEN, NOW, width), width) == golden(f"status-{screen}")
+    if screen != "120":
+        assert printed(sign_ins(FAILING, MOUNTS, width), width) == golden(f"failures-{screen}")
+        assert printed(credentials(GREEN, NOW, width), width) == golden(f"status-{screen}")
+    assert printed(sign_ins([], MOUNTS, width), width).strip() == ""
 
 
 def test_status_without_reachable_probes_has_no_live_columns() -> None:
@@ -138,11 +132,8 @@ def test_the_longest_name_of_a_secret_is_not_broken_either(width: int) -> None:
     path = f"/mnt/certs/{'s' * 127}"
     longest = replace(GREEN[0], probes=(granted("probe-cpo", path, "Microsoft.Compute/disks/read"),))
     assert path in printed(sign_ins([longest], MOUNTS, width), width).split()
-
-
-def test_a_file_outside_the_mounts_directory_is_shown_as_it_is() -> None:
-    real = replace(GREEN[0], probes=(ProbeResult("probe-cpo", report("/mnt/certs/cpo-hc1-json")),))
-    assert "/mnt/certs/cpo-hc1-json" in printed(sign_ins([real], MOUNTS, 1000), 1000).split()
+    elsewhere = replace(GREEN[0], probes=(ProbeResult("probe-cpo", report("/mnt/certs/cpo-hc1-json")),))
+    assert "/mnt/certs/cpo-hc1-json" in printed(sign_ins([elsewhere], MOUNTS, width), width).split()
 
 
 def test_days_left_are_green_then_yellow_then_red() -> None:
@@ -155,7 +146,3 @@ def test_days_left_are_green_then_yellow_then_red() -> None:
     assert "\x1b[32m14" in colours(14)
     assert "\x1b[33m13" in colours(13)
     assert "\x1b[31m-1" in colours(-1)
-
-
-def test_an_empty_stack_has_an_empty_table() -> None:
-    assert printed(sign_ins([], MOUNTS, 80), 80).strip() == ""

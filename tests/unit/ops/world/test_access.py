@@ -50,8 +50,18 @@ def test_the_stacks_own_rights_are_asked_for() -> None:
 
     assert isinstance(found, SeenAccess)
     assert server.asked.permissions == (*permissions(), *refused)
-    assert found.missing == ("get secrets azure-cloud-config in clusters-hc1",)
-    assert found.hint == "give 1 permissions"
+    assert (found.missing, found.hint) == (("get secrets azure-cloud-config in clusters-hc1",), "give 1 permissions")
+
+
+def test_a_sign_in_that_may_not_be_tried_is_unread_and_one_that_fails_a_fault() -> None:
+    assert isinstance(FakeApiServer(error=AzureRefusedError("no listClusterUserCredential", 403)).read(), Unread), (
+        "it is forbidden"
+    )
+    for error in (AzureRefusedError("there is no cluster", 404), AccessError("the API server answers 401: no")):
+        found = FakeApiServer(error=error).read()
+        assert isinstance(found, SeenAccess)
+        assert found.missing == (f"a sign-in: {error}",)
+        assert "docs/guides/aks-access.md" in found.hint
 
 
 @pytest.mark.parametrize(
@@ -88,23 +98,3 @@ def test_a_reader_differs_from_a_deployer_who_lacks_a_right() -> None:
         found = FakeApiServer(refused=refused).read()
         assert isinstance(found, SeenAccess)
         assert found.is_read_only is is_read_only
-
-
-@pytest.mark.parametrize(
-    ("error", "is_unread"),
-    [
-        (AzureRefusedError("no listClusterUserCredential", 403), True),
-        (AzureRefusedError("there is no cluster", 404), False),
-        (AccessError("the API server answers 401: no"), False),
-    ],
-    ids=["forbidden", "missing", "refused"],
-)
-def test_a_sign_in_that_may_not_be_tried_is_unread_and_one_that_fails_a_fault(
-    error: AccessError, is_unread: bool
-) -> None:
-    found = FakeApiServer(error=error).read()
-
-    assert isinstance(found, Unread) is is_unread
-    if isinstance(found, SeenAccess):
-        assert found.missing == (f"a sign-in: {error}",)
-        assert "docs/guides/aks-access.md" in found.hint

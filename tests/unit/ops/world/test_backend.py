@@ -44,22 +44,16 @@ def lock(folder: Path, name: str, **content: Any) -> None:
 def test_a_lock_has_its_owner_its_age_and_whether_it_runs(locks: Path) -> None:
     lock(locks, "a", pid=2**22 + 1)
     lock(locks, "b", hostname="ci-7")
+    lock(locks, "c", pid=os.getpid())  # of this machine, or of another one with its name
     ended = StartedEngine("dev", 2**22 + 1, "1", SINCE, SINCE, HERE, "", "", "")
     Engine("dev").engines.write(ended)
 
-    dead, elsewhere = known(read_locks(Engine("dev"), nobody))
+    dead, elsewhere, alike = known(read_locks(Engine("dev"), nobody))
 
     assert (dead.owner, dead.runs) == (f"eve@{HERE} (pid {2**22 + 1})", False)
     assert dead.since == datetime(2026, 11, 23, 4, 30, 0, 123456, UTC)
-    assert (elsewhere.owner, elsewhere.runs) == ("eve@ci-7 (pid 4711)", None)
-
-
-def test_a_lock_of_a_machine_with_this_ones_name_may_be_anothers(locks: Path) -> None:
-    lock(locks, "a", pid=os.getpid())
-
-    [found] = known(read_locks(Engine("dev"), nobody))
-
-    assert found.runs is None
+    assert (elsewhere.owner, elsewhere.runs, alike.runs) == ("eve@ci-7 (pid 4711)", None, None)
+    assert known(read_locks(Engine("other"), nobody)) == (), "they are of another stack"
 
 
 def test_a_lock_that_is_cut_short_is_of_an_engine_that_has_ended(locks: Path) -> None:
@@ -71,12 +65,6 @@ def test_a_lock_that_is_cut_short_is_of_an_engine_that_has_ended(locks: Path) ->
 
     assert [(seen.owner, seen.runs) for seen in found] == 3 * [("an engine that could not write its lock", False)]
     assert all(seen.since.tzinfo is UTC for seen in found)
-
-
-def test_the_locks_of_other_stacks_are_not_its_own(locks: Path) -> None:
-    lock(locks, "a")
-
-    assert known(read_locks(Engine("other"), nobody)) == ()
 
 
 @dataclass
@@ -118,21 +106,16 @@ def test_locks_of_blobs_are_those_of_the_storage_account(
     assert (found.owner, found.runs) == ("eve@ci-7 (pid 4711)", None)
 
 
-def test_without_a_right_to_list_the_blobs_that_is_the_reason(
+def test_without_a_right_to_list_the_blobs_or_an_account_that_is_the_reason(
     engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PULUMI_BACKEND_URL", "azblob://pulumi-state?storage_account=stidstackprod")
     refused = AzureRefusedError("reading x: 403 AuthorizationPermissionMismatch", 403)
 
     assert read_locks(Engine("dev"), FakeStorage({}, refused)) == Unread(str(refused), is_forbidden=True)
-
-
-def test_an_address_without_an_account_is_no_address(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PULUMI_BACKEND_URL", "azblob://pulumi-state")
     monkeypatch.delenv("AZURE_STORAGE_ACCOUNT", raising=False)
-
     found = read_locks(Engine("dev"), FakeStorage({}))
-
     assert isinstance(found, Unread)
     assert "names no storage_account" in found.why
 
@@ -216,18 +199,16 @@ def test_only_a_complete_run_makes_up_for_one_that_failed(
 
     assert found is not None
     assert found.has_failed == is_incomplete
-
-
-def test_a_history_that_cannot_be_read_is_unread(engine: FakeEngine) -> None:
     engine.fails("error: no access")
-
     refused = read_last_run(Engine("dev"))
-
     assert isinstance(refused, Unread)
     assert refused.why.endswith("error: no access")
 
 
 def test_a_refused_value_belongs_to_its_hosted_cluster(engine: FakeEngine) -> None:
+    engine.configures(**configuration())
+    sound = known(read_configuration(Engine("dev")))
+    assert (sound.refused, sound.identities.keys(), "ingress" in sound.identities["hc1"]) == ((), {"hc1"}, True)
     whole = configuration()
     whole["hostedClusters"][0]["vnetID"] = "vnet-1"
     engine.configures(**whole)
@@ -237,16 +218,6 @@ def test_a_refused_value_belongs_to_its_hosted_cluster(engine: FakeEngine) -> No
     [refused] = [value for value in found.refused if value.path == "idstack:hostedClusters[0].vnetID"]
     assert (refused.cluster, refused.found) == ("hc1", '"vnet-1"')
     assert found.identities == {}
-
-
-def test_the_enabled_identities_are_those_of_the_settings(engine: FakeEngine) -> None:
-    engine.configures(**configuration())
-
-    found = known(read_configuration(Engine("dev")))
-
-    assert found.refused == ()
-    assert found.identities.keys() == {"hc1"}
-    assert "ingress" in found.identities["hc1"]
 
 
 def test_a_secret_key_is_named_and_not_decrypted(engine: FakeEngine) -> None:

@@ -73,7 +73,7 @@ def server(api: FakeApiServer, serve_plain: Serve) -> Iterator[ApiServer]:
         yield server
 
 
-def test_each_pod_is_compared_with_the_vault(server: ApiServer) -> None:
+def test_each_pod_and_each_condition_is_compared_with_what_is_expected(server: ApiServer) -> None:
     found = read(server, OUTPUTS, VERSIONS)
 
     assert [(mount.identity, mount.pod, mount.version, mount.state) for mount in found.mounts] == [
@@ -83,17 +83,14 @@ def test_each_pod_is_compared_with_the_vault(server: ApiServer) -> None:
         ("kms", "kube-apiserver-0", "3333", "current"),
     ]
     assert found.unread == ()
-
-
-def test_the_conditions_are_judged_as_hypershift_judges_them(server: ApiServer) -> None:
-    found = read(server, OUTPUTS, VERSIONS)
-
     assert [(condition.type, condition.is_expected, condition.is_shown) for condition in found.conditions] == [
         ("Available", True, True),
         ("Degraded", True, True),
         ("ValidAzureKMSConfig", False, True),
         ("EtcdAvailable", True, False),
     ]
+    of_the_stack = read(server, {**OUTPUTS, "clusterSide": "stack"}, VERSIONS)
+    assert (of_the_stack.conditions, of_the_stack.mounts, of_the_stack.unread) == ((), found.mounts, ())
 
 
 KMS = {"secretEncryption": {"kms": {"azure": {"keyVaultAccess": "Public"}}}}
@@ -162,14 +159,6 @@ def test_a_cluster_that_is_not_there_yet_is_no_error(server: ApiServer, api: Fak
     found = read(server, OUTPUTS, VERSIONS)
 
     assert found == ClusterState(unread=("the conditions of hc1: there is no HostedCluster clusters/hc1",))
-
-
-def test_a_cluster_side_of_the_stacks_own_has_mounts_and_no_conditions(server: ApiServer) -> None:
-    outputs: Any = {**OUTPUTS, "clusterSide": "stack"}
-
-    found = read(server, outputs, VERSIONS)
-
-    assert (found.conditions, len(found.mounts), found.unread) == ((), 4, ())
 
 
 def test_scripts_get_it_by_cluster_and_identity(server: ApiServer) -> None:

@@ -109,7 +109,8 @@ def test_objects_are_taken_as_far_as_the_checks_need_them(server: ApiServer) -> 
 
 
 def test_what_is_forbidden_is_unread_each_for_itself(api: FakeApiServer, server: ApiServer) -> None:
-    api.unreadable = {CLASSES, f"{CORE}/events"}
+    report_path = f"{CORE}/pods/{POD}:8080/proxy/readyz"
+    api.unreadable = {CLASSES, f"{CORE}/events", report_path}
 
     found = seen(server)
 
@@ -117,12 +118,9 @@ def test_what_is_forbidden_is_unread_each_for_itself(api: FakeApiServer, server:
     assert "may not read" in found.classes.why
     assert isinstance(found.warnings, Unread)
     assert len(known(found.pods)) == len(known(found.mounts)) == 1
-
-
-def test_without_its_pods_no_report_is_read(api: FakeApiServer, server: ApiServer) -> None:
+    assert found.reports == {POD: Unread(f"{report_path} at {server.server} answers 403")}
     api.unreadable = {f"{CORE}/pods"}
-
-    assert seen(server).reports == {}
+    assert seen(server).reports == {}, "without its pods no report is read"
 
 
 def test_a_report_comes_through_the_api_server(api: FakeApiServer, server: ApiServer) -> None:
@@ -134,16 +132,6 @@ def test_a_report_comes_through_the_api_server(api: FakeApiServer, server: ApiSe
 
     assert (found.is_signed_in, found.sign_in_error) == (False, "AADSTS700027: not registered")
     assert (found.file, found.client_id) == ("/mnt/certs/ingress-hc1-json", "6f2c1e7a-0000-4000-8000-00000000bbbb")
-
-
-def test_without_a_right_to_the_proxy_its_answer_is_the_reason(api: FakeApiServer, server: ApiServer) -> None:
-    path = f"{CORE}/pods/{POD}:8080/proxy/readyz"
-    api.unreadable = {path}
-
-    found = seen(server).reports[POD]
-
-    assert isinstance(found, Unread)
-    assert found.why == f"{path} at {server.server} answers 403"
 
 
 def test_on_this_machine_a_report_is_read_at_the_pod_without_the_mounts_folder(

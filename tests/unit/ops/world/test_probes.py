@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.applications import Starlette
@@ -52,23 +53,17 @@ def test_a_probe_that_is_not_ready_is_read_in_spite_of_its_503(
     assert not found.is_ready
 
 
-def test_every_probe_has_its_own_report(cluster: FakeCluster, answers: Read, serve_plain: Serve) -> None:
-    for deployment, file in (("probe-kms", "/mnt/certs/kms-hc1-json"), ("probe-kms-2", "/mnt/kms/kms-hc1-json")):
-        cluster.add_pod(deployment, **running(serve_plain(probe(report(file)))))
-    found = answers()
-    results = [found.of(NAMESPACE, deployment) for deployment in ("probe-kms", "probe-kms-2")]
-    files = [one.report["credentialFile"] for one in results if one.report is not None]
-    assert files == ["/mnt/certs/kms-hc1-json", "/mnt/kms/kms-hc1-json"]
-
-
-def test_equal_deployments_of_two_clusters_differ_by_their_namespace(
+def test_every_probe_has_its_own_report_in_its_own_namespace(
     cluster: FakeCluster, answers: Read, serve_plain: Serve
 ) -> None:
     cluster.add_pod("probe-ingress", **running(serve_plain(probe(report()))))
     other = running(serve_plain(probe(report("/mnt/certs/ingress-hc2-json"))))
     cluster.add_pod("probe-ingress", namespace="clusters-hc2", **other)
-    found = answers().of("clusters-hc2", "probe-ingress")
-    assert found.report == report("/mnt/certs/ingress-hc2-json")
+    cluster.add_pod("probe-kms-2", **running(serve_plain(probe(report("/mnt/kms/kms-hc1-json")))))
+    found = answers()
+    assert found.of("clusters-hc2", "probe-ingress").report == report("/mnt/certs/ingress-hc2-json")
+    assert found.of(NAMESPACE, "probe-kms-2").report == report("/mnt/kms/kms-hc1-json")
+    assert found.of(*INGRESS).report == report()
 
 
 def test_of_two_pods_the_younger_one_speaks_and_one_that_is_going_does_not(
@@ -81,26 +76,26 @@ def test_of_two_pods_the_younger_one_speaks_and_one_that_is_going_does_not(
     assert answers().of(*INGRESS) == ProbeResult("probe-ingress-0", report("/new"))
 
 
-def test_a_missing_pod_is_named(answers: Read) -> None:
+WAITING = {
+    "phase": "Pending",
+    "containerStatuses": [{"name": "probe", "state": {"waiting": {"reason": "ContainerCreating"}}}],
+    "conditions": [{"type": "Ready", "message": "MountVolume.SetUp failed: secret not found"}, {"type": "Other"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("status", "problem"),
+    [
+        (WAITING, "the pod is pending: ContainerCreating; MountVolume.SetUp failed: secret not found"),
+        ({}, "the pod is pending: the kubelet reports no reason"),
+    ],
+)
+def test_a_pod_that_does_not_run_shows_the_kubelets_reason(
+    cluster: FakeCluster, answers: Read, status: dict[str, Any], problem: str
+) -> None:
     assert answers().of(*INGRESS) == ProbeResult("probe-ingress", None, "no pod in clusters-hc1")
-
-
-def test_a_pod_that_does_not_run_shows_the_kubelets_reason(cluster: FakeCluster, answers: Read) -> None:
-    waiting = {"reason": "ContainerCreating"}
-    status = {
-        "phase": "Pending",
-        "containerStatuses": [{"name": "probe", "state": {"waiting": waiting}}],
-        "conditions": [{"type": "Ready", "message": "MountVolume.SetUp failed: secret not found"}, {"type": "Other"}],
-    }
     cluster.add_pod("probe-ingress", status)
-    assert answers().of(*INGRESS).problem == (
-        "the pod is pending: ContainerCreating; MountVolume.SetUp failed: secret not found"
-    )
-
-
-def test_a_pod_without_a_status_is_pending(cluster: FakeCluster, answers: Read) -> None:
-    cluster.add_pod("probe-ingress", {})
-    assert answers().of(*INGRESS).problem == "the pod is pending: the kubelet reports no reason"
+    assert answers().of(*INGRESS).problem == problem
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
@@ -125,14 +120,11 @@ def test_an_answer_that_is_no_report_is_a_problem_of_its_row(
     assert str(answers().of(*INGRESS).problem).startswith("the pod's probe answers no report: ")
 
 
-def test_an_api_that_does_not_answer_is_unreachable(tmp_path: Path) -> None:
+def test_an_api_that_does_not_answer_or_refuses_is_unreachable(serve_plain: Serve, tmp_path: Path) -> None:
     kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1")
     with pytest.raises(ProbesUnreachableError, match=f"the Kubernetes API of {kubeconfig} does not answer"):
         read(kubeconfig)
-
-
-def test_an_api_that_refuses_is_unreachable(serve_plain: Serve, tmp_path: Path) -> None:
-    kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", serve_plain(Starlette()))
+    write_kubeconfig(kubeconfig, serve_plain(Starlette()))
     with pytest.raises(
         ProbesUnreachableError,
         match=r"refuses the list of them \(404 Not Found\)\. `.venv/bin/idstack local start` starts",

@@ -52,6 +52,7 @@ def test_an_identity_has_its_own_roles_and_the_reader_those_of_the_vault() -> No
             role(grants(identity("hc1", "ingress")), "vnet", delete=True),
             role(grants(identity("hc10", "ingress")), "dns"),
             role(grants(identity("hc1", "kms")), "kms-vault-kv"),
+            role(grants(KMS_IDENTITY, "reader"), "secret"),
             role(grants(None), "vault"),
         )
     )
@@ -64,20 +65,9 @@ def test_an_identity_has_its_own_roles_and_the_reader_those_of_the_vault() -> No
         "kms": ["hc1-kms-roles-kms-vault-kv"],
     }
     assert [reader_role.id for reader_role in found.reader_roles] == ["/scope/key-vault-user-roles-vault"]
+    of_secrets = {one.identity: [role.resource for role in one.reader_roles] for one in found.identities}
+    assert of_secrets == {"ingress": [], "kms": ["hc1-kms-reader-secret"]}, "it may be on each secret"
     assert [expected_identity.generation for expected_identity in found.identities] == ["a2", None]
-
-
-def test_a_reader_may_have_its_role_on_each_secret() -> None:
-    found = expected(
-        state(stack(**outputs()), role(grants(KMS_IDENTITY, "reader"), "secret"), role(grants(KMS_IDENTITY), "dns"))
-    )
-
-    readers = {
-        expected_identity.identity: [role.resource for role in expected_identity.reader_roles]
-        for expected_identity in found.identities
-    }
-    assert readers == {"ingress": [], "kms": ["hc1-kms-reader-secret"]}
-    assert found.reader_roles == ()
 
 
 ISSUER = "https://hc1oidc.blob.core.windows.net/hc1oidc"
@@ -124,15 +114,10 @@ def test_a_workload_identity_has_what_a_token_is_compared_with(
     trust = FederatedTrust(issuer=ISSUER, subject=SUBJECT, audience="openshift")
     assert (kms.resource_id, kms.client_id) == ("/id/kms", "client")
     assert (kms.trusts, kms.issuer) == ((trust,), issuer)
-
-
-def test_the_issuer_of_a_managed_cluster_is_expected_if_the_stack_makes_it() -> None:
     [described] = cluster(kms=output(KMS.secret_provider_class, "kms-hc1-json")).values()
-    hosted = {**described, "dataPlane": {"diskMSIClientID": "client"}, "hostedClusterSpec": {"issuerURL": ISSUER}}
-
-    [disk] = expected(state(stack(hostedClusters={"hc1": hosted}))).guests
-
-    assert (disk.issuer, disk.resource_id) == (None, "")
+    managed = {**described, "dataPlane": {"diskMSIClientID": "client"}, "hostedClusterSpec": {"issuerURL": ISSUER}}
+    [disk] = expected(state(stack(hostedClusters={"hc1": managed}))).guests
+    assert (disk.issuer, disk.resource_id) == (None, ""), "of a managed cluster it is expected if the stack makes it"
 
 
 def test_a_certificate_counts_once_it_is_in_the_vault_and_not_by_the_outputs() -> None:
@@ -157,25 +142,17 @@ def test_probes_are_expected_where_the_stack_makes_the_cluster_side() -> None:
         ("probe-kms-2", "credential-probe", "/mnt/kms"),
     ]
     assert kms.namespace == "clusters-hc1"
-
-
-def test_hypershifts_own_pods_are_expected_where_it_makes_the_cluster_side() -> None:
-    *_, kms = expected(state(stack(**outputs("hypershift")))).identities
-
-    assert [mount.deployment for mount in kms.mounts] == [mount.deployment for mount in KMS.mounts]
-    assert kms.hosted_cluster_path == KMS.hosted_cluster_path
-
-
-def test_pending_operations_are_named() -> None:
-    operation = {"type": "creating", "resource": role(grants(identity("hc1", "ingress")), "dns")}
-
-    assert expected(state(pending=(operation,))).pending == ("creating hc1-ingress-roles-dns",)
+    *_, of_hypershift = expected(state(stack(**outputs("hypershift")))).identities
+    assert [mount.deployment for mount in of_hypershift.mounts] == [mount.deployment for mount in KMS.mounts]
+    assert of_hypershift.hosted_cluster_path == KMS.hosted_cluster_path
 
 
 def test_a_stack_without_outputs_was_never_brought_up() -> None:
     found = expected({"version": 3, "deployment": {"resources": None}})
 
     assert (found.is_up, found.identities, found.reader_roles) == (False, (), ())
+    operation = {"type": "creating", "resource": role(grants(identity("hc1", "ingress")), "dns")}
+    assert expected(state(pending=(operation,))).pending == ("creating hc1-ingress-roles-dns",)
 
 
 def test_the_vaults_network_rules_are_those_of_its_inputs() -> None:
@@ -224,25 +201,27 @@ def places(**scopes: str) -> dict[str, str]:
     return {access.scope: access.type for access in accesses(roles, SPEC)}
 
 
-def test_at_resource_groups_the_places_are_the_clusters_resources_in_them() -> None:
-    found = places(managed=f"{GROUPS}/managed", nsg=f"{GROUPS}/nsg", vnet=f"{GROUPS}/net", dns=f"{GROUPS}/dns")
-
-    zones = {f"{GROUPS}/dns": "Microsoft.Network/dnsZones"}
-    assert found == {f"{GROUPS}/managed": "", **TYPES, **zones}
-
-
-def test_at_resources_the_places_are_the_resources() -> None:
-    found = places(managed=f"{GROUPS}/managed", subnet=SUBNET, routes=ROUTES)
-
-    assert found == {f"{GROUPS}/managed": "", SUBNET: TYPES[SUBNET], ROUTES: "Microsoft.Network/routeTables"}
-
-
-def test_a_role_at_the_network_is_needed_at_its_subnet_too() -> None:
-    assert places(network=VNET) == {VNET: TYPES[VNET], SUBNET: TYPES[SUBNET]}
-
-
-def test_a_role_at_a_vault_is_needed_there_and_nowhere_else() -> None:
-    assert places(vault=VAULT) == {VAULT: "Microsoft.KeyVault/vaults"}
+@pytest.mark.parametrize(
+    ("scopes", "expected_places"),
+    [
+        (
+            {"managed": f"{GROUPS}/managed", "nsg": f"{GROUPS}/nsg", "vnet": f"{GROUPS}/net", "dns": f"{GROUPS}/dns"},
+            {f"{GROUPS}/managed": "", **TYPES, f"{GROUPS}/dns": "Microsoft.Network/dnsZones"},
+        ),
+        (
+            {"managed": f"{GROUPS}/managed", "subnet": SUBNET, "routes": ROUTES},
+            {f"{GROUPS}/managed": "", SUBNET: TYPES[SUBNET], ROUTES: "Microsoft.Network/routeTables"},
+        ),
+        ({"network": VNET}, {VNET: TYPES[VNET], SUBNET: TYPES[SUBNET]}),
+        ({"vault": VAULT}, {VAULT: "Microsoft.KeyVault/vaults"}),
+        ({}, {}),
+    ],
+    ids=["groups", "resources", "network and subnet", "a vault", "nothing"],
+)
+def test_a_role_is_needed_at_the_places_within_its_scope(
+    scopes: dict[str, str], expected_places: dict[str, str]
+) -> None:
+    assert places(**scopes) == expected_places
 
 
 def test_one_group_for_everything_is_the_managed_one_with_its_resources() -> None:
@@ -256,7 +235,3 @@ def test_one_group_for_everything_is_the_managed_one_with_its_resources() -> Non
         VNET: TYPES[VNET],
         SUBNET: TYPES[SUBNET],
     }
-
-
-def test_without_roles_nothing_is_needed() -> None:
-    assert accesses([], SPEC) == ()
