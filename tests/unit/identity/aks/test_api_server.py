@@ -47,20 +47,14 @@ def connect(api: FakeApiServer, serve_plain: Serve, tmp_path: Path) -> Connect:
     return connected
 
 
-def test_a_sign_in_that_works_logs_nothing(connect: Connect) -> None:
+def test_a_program_that_cannot_run_or_refuses_is_reported_with_its_reason(connect: Connect, tmp_path: Path) -> None:
     with connect() as server:
         server.check_sign_in()
-
-
-def test_a_program_that_is_not_installed_is_named_with_how_to_install_it(connect: Connect, tmp_path: Path) -> None:
     with (
         connect(Flavour.KUBELOGIN, path=str(tmp_path)) as server,
         pytest.raises(AccessError, match=r"^kubelogin cannot be run \(No such file.*`az aks install-cli` installs it"),
     ):
         server.check_sign_in()
-
-
-def test_the_programs_error_output_is_passed_on(connect: Connect, tmp_path: Path) -> None:
     folder = program(tmp_path / "refusing", code=1, error="idstack: c.pem: the certificate 9F expired at 2026")
     with (
         connect(path=str(folder)) as server,

@@ -44,25 +44,18 @@ def presented(user: dict[str, Any], issued: IssuedCertificate, folder: Path) -> 
     return dict(ends[1].getpeercert() or {})
 
 
-def test_a_certificate_in_the_kubeconfig_is_presented(issued: IssuedCertificate, tmp_path: Path) -> None:
-    user = {
+def test_a_certificate_in_the_kubeconfig_or_in_files_is_presented(issued: IssuedCertificate, tmp_path: Path) -> None:
+    data = {
         "client-certificate-data": base64.b64encode(issued.certificate_pem.encode()).decode(),
         "client-key-data": base64.b64encode(issued.private_key_pem.encode()).decode(),
     }
-
-    assert presented(user, issued, tmp_path)["subject"] == ((("commonName", "admin"),),)
-    assert credential(user, {}, {}).headers == ()
-
-
-def test_a_certificate_in_files_is_presented(issued: IssuedCertificate, tmp_path: Path) -> None:
     (tmp_path / "admin.crt").write_text(issued.certificate_pem)
     (tmp_path / "admin.key").write_text(issued.private_key_pem)
-    user = {"client-certificate": str(tmp_path / "admin.crt"), "client-key": str(tmp_path / "admin.key")}
+    files = {"client-certificate": str(tmp_path / "admin.crt"), "client-key": str(tmp_path / "admin.key")}
 
-    assert presented(user, issued, tmp_path)["subject"] == ((("commonName", "admin"),),)
-
-
-def test_no_certificate_is_needed(issued: IssuedCertificate, tmp_path: Path) -> None:
+    for user in (data, files):
+        assert presented(user, issued, tmp_path)["subject"] == ((("commonName", "admin"),),)
+        assert credential(user, {}, {}).headers == ()
     with pytest.raises(ssl.SSLError, match="PEER_DID_NOT_RETURN_A_CERTIFICATE"):
         presented({"token": "a-token"}, issued, tmp_path)
     assert credential({"token": "a-token"}, {}, {}).headers == (("Authorization", "Bearer a-token"),)

@@ -44,7 +44,12 @@ def test_a_directory_of_somebody_else_keeps_no_tokens(tmp_path: Path, monkeypatc
         kept(tmp_path / "theirs")
 
 
-def test_a_lock_that_is_a_link_is_neither_opened_nor_emptied(tmp_path: Path) -> None:
+def test_a_lock_is_taken_as_it_is_and_one_that_is_a_link_not_at_all(tmp_path: Path) -> None:
+    kept(tmp_path / "before")
+    (tmp_path / "before/key.lock").write_text("as it was")
+    assert kept(tmp_path / "before").value == "issued"
+    assert (tmp_path / "before/key.lock").read_text() == "as it was"
+
     root, other = tmp_path / "tokens", tmp_path / "other"
     root.mkdir(mode=0o700)
     other.write_text("somebody's own")
@@ -66,12 +71,3 @@ def test_a_token_behind_a_link_is_replaced_and_not_used(tmp_path: Path) -> None:
     assert kept(root).value == "issued"
     assert not (root / "key.token").is_symlink()
     assert "planted" in other.read_text()
-
-
-def test_a_lock_of_the_run_before_is_taken_as_it_is(tmp_path: Path) -> None:
-    root = tmp_path / "tokens"
-    kept(root)
-    (root / "key.lock").write_text("as it was")
-
-    assert kept(root).value == "issued"
-    assert (root / "key.lock").read_text() == "as it was"

@@ -287,29 +287,32 @@ class Endpoint:
         return Starlette(routes=[Route("/token", self._answer, methods=["GET", "POST"])])
 
 
-def test_github_is_asked_by_get_for_the_audience(serve_plain: Serve) -> None:
-    endpoint = Endpoint(JSONResponse({"value": "t"}))
-    url = f"{serve_plain(endpoint.app())}/token?api-version=2.0"
-    environ = {"ACTIONS_ID_TOKEN_REQUEST_URL": url, "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "runner"}
-
-    assert deployer({"ARM_USE_OIDC": "true", **environ, **CLIENT}).assertion() == "t"
-
-    query = {"api-version": "2.0", "audience": "api://AzureADTokenExchange"}
-    assert endpoint.asked == [("GET", query, "Bearer runner")]
+GITHUB_ASKS = ("GET", {"api-version": "2.0", "audience": "api://AzureADTokenExchange"}, "Bearer x")
+DEVOPS_ASKS = ("POST", {"api-version": "7.1", "serviceConnectionId": "connection"}, "Bearer x")
 
 
-def test_azure_devops_is_asked_by_post_for_its_service_connection(serve_plain: Serve) -> None:
-    endpoint = Endpoint(JSONResponse({"oidcToken": "t"}))
-    environ = {
-        "SYSTEM_OIDCREQUESTURI": f"{serve_plain(endpoint.app())}/token",
-        "SYSTEM_ACCESSTOKEN": "task",
-        "ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID": "connection",
-    }
+@pytest.mark.parametrize(
+    ("environ", "url", "query", "member", "asked"),
+    [
+        (GITHUB, "ACTIONS_ID_TOKEN_REQUEST_URL", "?api-version=2.0", "value", GITHUB_ASKS),
+        (
+            {**DEVOPS, "ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID": "connection"},
+            "SYSTEM_OIDCREQUESTURI",
+            "",
+            "oidcToken",
+            DEVOPS_ASKS,
+        ),
+    ],
+    ids=["github", "azure devops"],
+)
+def test_a_pipelines_endpoint_is_asked_as_it_documents(
+    environ: Mapping[str, str], url: str, query: str, member: str, asked: object, serve_plain: Serve
+) -> None:
+    endpoint = Endpoint(JSONResponse({member: "t"}))
+    served = {**environ, url: f"{serve_plain(endpoint.app())}/token{query}"}
 
-    assert deployer({"ARM_USE_OIDC": "true", **environ, **CLIENT}).assertion() == "t"
-
-    query = {"api-version": "7.1", "serviceConnectionId": "connection"}
-    assert endpoint.asked == [("POST", query, "Bearer task")]
+    assert deployer({"ARM_USE_OIDC": "true", **served, **CLIENT}).assertion() == "t"
+    assert endpoint.asked == [asked]
 
 
 def asking(url: str, pauses: list[object] | None = None) -> PipelineToken:
@@ -324,6 +327,11 @@ def test_an_endpoint_that_is_busy_for_a_moment_is_asked_again(serve_plain: Serve
 
     assert len(endpoint.asked) == 4
     assert pauses == [0.5, 1.0, 2.0]
+    with pytest.raises(SignInRefusedError, match="4 times"):
+        asking("http://127.0.0.1:1/token", pauses).fetched()
+    assert len(pauses) == 6
+    with pytest.raises(LoginRefusedError, match='ACTIONS_ID_TOKEN_REQUEST_URL is "localhost/x"; accepted is a URL'):
+        pipeline_token.of({**GITHUB, "ACTIONS_ID_TOKEN_REQUEST_URL": "localhost/x"})
 
 
 @pytest.mark.parametrize(
@@ -344,18 +352,6 @@ def test_an_endpoint_that_gives_no_token_is_one_sentence(
     with pytest.raises(SignInRefusedError, match=reason) as refused:
         asking(f"{serve_plain(Endpoint(*answers).app())}/token").fetched()
     assert "secret-bearer" not in str(refused.value)
-
-
-def test_an_endpoint_that_is_not_there_is_tried_again() -> None:
-    pauses: list[object] = []
-    with pytest.raises(SignInRefusedError, match="4 times"):
-        asking("http://127.0.0.1:1/token", pauses).fetched()
-    assert len(pauses) == 3
-
-
-def test_an_address_that_is_none_is_refused() -> None:
-    with pytest.raises(LoginRefusedError, match='ACTIONS_ID_TOKEN_REQUEST_URL is "localhost/x"; accepted is a URL'):
-        pipeline_token.of({**GITHUB, "ACTIONS_ID_TOKEN_REQUEST_URL": "localhost/x"})
 
 
 @pytest.mark.parametrize(("own", "where"), [("tenant_id", "idstack:tenantId"), ("client_id", "ARM_CLIENT_ID")])

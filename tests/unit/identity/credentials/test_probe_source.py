@@ -12,21 +12,20 @@ from identity.credentials.probe.credential_source import CredentialNotNamedError
 
 
 @pytest.mark.parametrize(
-    ("root", "located"),
-    [(None, "/mnt/certs/x"), (Path("/pods/a"), "/pods/a/mnt/certs/x"), (Path("/mnt"), "/mnt/certs/x")],
+    ("named", "root", "located"),
+    [
+        ("file:/mnt/certs/x", None, "/mnt/certs/x"),
+        ("file:/mnt/certs/x", Path("/pods/a"), "/pods/a/mnt/certs/x"),
+        ("file:/mnt/certs/x", Path("/mnt"), "/mnt/certs/x"),
+        ("file:x/y", Path("/pods/a"), "x/y"),
+        ("env:ARO_HCP_CLIENT_CREDENTIALS_PATH", Path("/pods/a"), "/pods/a/mnt/certs/x"),
+    ],
 )
-def test_the_mount_root_is_put_before_a_path_outside_of_it(root: Path | None, located: str) -> None:
-    assert CredentialSource.parse("file:/mnt/certs/x", root).path() == Path(located)
-
-
-def test_a_relative_path_stays_as_it_is() -> None:
-    assert CredentialSource.parse("file:x/y", Path("/pods/a")).path() == Path("x/y")
-
-
-def test_env_names_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ARO_HCP_CLIENT_CREDENTIALS_PATH", "/var/run/secrets/azure/x")
-    source = CredentialSource.parse("env:ARO_HCP_CLIENT_CREDENTIALS_PATH", Path("/pods/a"))
-    assert source.path() == Path("/pods/a/var/run/secrets/azure/x")
+def test_the_mount_root_is_put_before_a_path_outside_of_it(
+    monkeypatch: pytest.MonkeyPatch, named: str, root: Path | None, located: str
+) -> None:
+    monkeypatch.setenv("ARO_HCP_CLIENT_CREDENTIALS_PATH", "/mnt/certs/x")
+    assert CredentialSource.parse(named, root).path() == Path(located)
 
 
 def test_an_unset_variable_is_reported_by_name() -> None:

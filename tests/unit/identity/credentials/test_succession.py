@@ -13,23 +13,7 @@ from tests.unit.identity.credentials.watching import Events, FakeClock, tries
 from tests.unit.identity.credentials.world import CsiMount, Entra, document
 
 
-def test_a_still_newer_file_supersedes_a_candidate_for_good(
-    pending: Rotation,
-    mount: CsiMount,
-    entra: Entra,
-    clock: FakeClock,
-    following: IssuedCertificate,
-    third: IssuedCertificate,
-) -> None:
-    entra.registered.append(third.certificate_pem)
-    mount.write(document(third, entra.url, not_before=following.not_before + timedelta(seconds=1)))
-    pending.look()
-    assert pending.served.thumbprint == third.thumbprint
-    entra.registered.append(following.certificate_pem)
-    assert tries(pending, entra, clock, seconds=120) == []
-
-
-def test_a_candidate_that_supersedes_another_is_tried_at_once(
+def test_a_still_newer_file_is_tried_at_once_and_supersedes_for_good(
     pending: Rotation,
     mount: CsiMount,
     entra: Entra,
@@ -39,9 +23,12 @@ def test_a_candidate_that_supersedes_another_is_tried_at_once(
 ) -> None:
     tries(pending, entra, clock, seconds=60)
     before = entra.attempts
+    entra.registered.append(third.certificate_pem)
     mount.write(document(third, entra.url, not_before=following.not_before + timedelta(seconds=1)))
     pending.look()
-    assert entra.attempts == before + 1
+    assert (entra.attempts, pending.served.thumbprint) == (before + 1, third.thumbprint)
+    entra.registered.append(following.certificate_pem)
+    assert tries(pending, entra, clock, seconds=120) == []
 
 
 def test_a_candidate_that_the_file_takes_back_is_not_tried_again(

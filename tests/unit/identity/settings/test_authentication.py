@@ -44,10 +44,17 @@ def loaded(*clusters: dict[str, Any], **changes: Any) -> HostedClusterSettings:
 
 
 def test_without_credentials_a_stack_needs_neither_vault_nor_key_vault_user() -> None:
+    user = {"source": "created", "name": "reader"}
+    key = self_managed(issuer="create", issuerName="hc1oidc", issuerURL=ABSENT)
     settings = load(with_clusters(self_managed(), **WITHOUT_SECRETS))
 
     assert settings.vault is None
     assert not settings.has_key_vault_user
+    assert not load(with_clusters(key, managementCluster=ABSENT)).has_key_vault_user, "a key in it is nobody's to read"
+    assert load(with_clusters(self_managed(), keyVaultUser=user)).has_key_vault_user, "a vault for other stacks"
+    assert refusals(with_clusters(self_managed(), **WITHOUT_SECRETS, keyVaultUser=user)) == [
+        ("keyVaultUser", "key-vault-user-without-vault")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -63,28 +70,6 @@ def test_what_is_kept_in_a_vault_needs_one(keeps: dict[str, Any]) -> None:
     config = with_clusters(self_managed() | keeps, vault=ABSENT)
 
     assert refusals(config) == [("vault", "vault-missing")]
-
-
-def test_a_key_in_the_vault_needs_no_key_vault_user() -> None:
-    cluster = self_managed(issuer="create", issuerName="hc1oidc", issuerURL=ABSENT)
-
-    assert not load(with_clusters(cluster, managementCluster=ABSENT)).has_key_vault_user
-
-
-def test_a_vault_for_other_stacks_has_the_key_vault_user_that_is_described() -> None:
-    user = {"source": "created", "name": "reader"}
-
-    assert load(with_clusters(self_managed(), keyVaultUser=user)).has_key_vault_user
-
-
-def test_a_key_vault_user_needs_a_vault() -> None:
-    config = with_clusters(self_managed(), **WITHOUT_SECRETS, keyVaultUser={"source": "created", "name": "reader"})
-
-    assert refusals(config) == [("keyVaultUser", "key-vault-user-without-vault")]
-
-
-def test_a_stack_has_clusters_of_both_ways() -> None:
-    assert refusals(with_clusters(hosted_cluster("hc1"), self_managed("hc2"))) == []
 
 
 @pytest.mark.parametrize("way", ["workload-identity", "ManagedIdentities", "", 1])
@@ -147,15 +132,11 @@ def test_a_credential_of_another_identity_is_refused() -> None:
 
 def test_hypershift_makes_the_objects_of_workload_identities_alone() -> None:
     settings = load(configuration(hostedClusters=[hosted_cluster("hc1"), self_managed("hc2")]))
+    alone = load(configuration(hostedClusters=[self_managed()], **WITHOUT_SECRETS))
 
     assert [settings.makes_cluster_side(cluster) for cluster in settings.hosted_clusters] == [True, False]
-    assert settings.makes_cluster_sides
-
-
-def test_a_stack_of_workload_identities_alone_needs_nothing_for_probes() -> None:
-    config = configuration(hostedClusters=[self_managed()], **WITHOUT_SECRETS)
-
-    assert not load(config).makes_cluster_sides
+    assert (settings.makes_cluster_sides, alone.makes_cluster_sides) == (True, False)
+    assert refusals(with_clusters(hosted_cluster("hc1"), self_managed("hc2"))) == []
 
 
 def test_one_hypershift_has_one_way() -> None:
@@ -171,28 +152,17 @@ def test_one_hypershift_has_one_way() -> None:
 
 
 def test_the_identities_are_those_of_the_table() -> None:
-    fields = [row.field for row in CONTROL_PLANE if row.workload is not None]
-    private = [row.field for row in CONTROL_PLANE if row.workload is not None and row.workload.private]
-    link = {"topology": "Private", "private": LINK}
+    def fields(cluster: HostedClusterSettings) -> list[str]:
+        return [row.field for row in cluster.federated_rows]
 
-    assert [row.field for row in loaded(self_managed() | link).federated_rows] == fields
-    assert [row.field for row in loaded(self_managed()).federated_rows] == [f for f in fields if f not in private]
-
-
-def test_a_public_cluster_keeps_an_identity_that_existed_before() -> None:
+    every = [row.field for row in CONTROL_PLANE if row.workload is not None]
     (private,) = (row.field for row in CONTROL_PLANE if row.workload is not None and row.workload.private)
-    cluster = loaded(self_managed(workloadIdentities={private: {}}))
+    settings = {row.field for row in CONTROL_PLANE if row.setting is not None}
 
-    assert private in [row.field for row in cluster.federated_rows]
-
-
-def test_without_encryption_by_kms_there_is_no_identity_for_it() -> None:
-    settings = [row.field for row in CONTROL_PLANE if row.setting is not None]
-
-    assert not {row.field for row in loaded(self_managed(kms=ABSENT)).federated_rows} & {*settings}
-
-
-def test_no_capability_is_switched_off() -> None:
+    assert fields(loaded(self_managed() | {"topology": "Private", "private": LINK})) == every
+    assert fields(loaded(self_managed())) == [field for field in every if field != private]
+    assert private in fields(loaded(self_managed(workloadIdentities={private: {}}))), "it existed before"
+    assert not settings & {*fields(loaded(self_managed(kms=ABSENT)))}
     assert loaded(self_managed()).disabled_capabilities == ()
 
 
