@@ -365,6 +365,17 @@ class SecretAddresses(TypedDict):
     secretNames: Sequence[str]
 
 
+class ObstacleQuestion(TypedDict):
+    """The resource providers that a run uses, what it writes to (`scopes`), and where locks are read (ARM ids)."""
+
+    cloud: str
+    tenantId: str
+    subscriptionId: str
+    namespaces: Sequence[str]
+    groups: Sequence[str]
+    scopes: Sequence[str]
+
+
 class RegistrableCertificate(VaultAddress):
     """A certificate that is about to be registered, and the secret of its identity."""
 

@@ -9,6 +9,7 @@ from identity import resource_types
 from identity.version import read_version
 from plugin import PluginError, Props, Provider, Resource, serve
 from provider.certificate import CertificateResource
+from provider.cloud import find_obstacles
 from provider.credential_secret import CredentialSecretResource
 from provider.hsm_role_assignment import HsmRoleAssignmentResource
 from provider.issuer_documents import IssuerDocumentsResource
@@ -35,8 +36,9 @@ RESOURCES: Final[dict[str, Resource]] = {
     resource_types.HSM_ROLE_ASSIGNMENT: HsmRoleAssignmentResource(),
     resource_types.STACK_OWNER: StackOwnerResource(),
 }
-# They return nothing; a refusal is an error.
-FUNCTIONS: Final[dict[str, Callable[[Any], None]]] = {
+# A refusal is an error.
+FUNCTIONS: Final[dict[str, Callable[[Any], Props | None]]] = {
+    resource_types.FIND_OBSTACLES: find_obstacles,
     resource_types.PREFETCH_SECRETS: _PREFETCH.start,
     resource_types.REQUIRE_REGISTRABLE: require_registrable,
 }
@@ -60,8 +62,7 @@ class IdstackProvider(Provider):
         function = FUNCTIONS.get(token)
         if function is None:
             return super().invoke(token, args)
-        function(args)
-        return {}
+        return function(args) or {}
 
 
 if __name__ == "__main__":

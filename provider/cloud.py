@@ -10,10 +10,13 @@ from typing import Final
 from identity.azure.client import AzureClient
 from identity.azure.connection import connected
 from identity.azure.errors import LoginRefusedError
+from identity.azure.obstacles import locks, unregistered
 from identity.clouds import LOCAL_CLOUD
 from identity.credentials import rfc3339
 from identity.credentials.certificate_rules import CLOCK_SKEW
-from plugin import PluginError
+from identity.naming import subscription_id
+from identity.plugin_schema import ObstacleQuestion
+from plugin import PluginError, Props
 
 # A client for each cloud and tenant keeps its connections and tokens as long as the plugin runs.
 _CLIENTS: Final[dict[tuple[str, str], AzureClient]] = {}
@@ -29,6 +32,15 @@ def client(cloud: str, tenant_id: str) -> AzureClient:
             except LoginRefusedError as error:
                 raise PluginError(str(error)) from None
         return _CLIENTS[cloud, tenant_id]
+
+
+def find_obstacles(args: ObstacleQuestion) -> Props:
+    """What would refuse a run, as far as it can be read; raises `PluginError` for an unknown cloud."""
+    azure, subscription = client(args["cloud"], args["tenantId"]), subscription_id(args["subscriptionId"])
+    return {
+        "unregistered": unregistered(azure, subscription, args["namespaces"]),
+        "locks": locks(azure, args["groups"], args["scopes"]),
+    }
 
 
 # RFC 3339; stops the clock of a local stack at that moment, for tests of renewals.

@@ -36,6 +36,7 @@ from components.preflight.cluster_checks import (
 from components.preflight.hosted_cluster_manifest import read_manifests
 from components.preflight.imported_documents import imported_credential, read_existing_keys
 from components.preflight.made_resources import ForeignTags, made_lookups, refused_changes, tagged_lookups
+from components.preflight.obstacles import find_obstacles
 from identity import resource_types
 from identity.aks.azure_rbac import AksCluster
 from identity.credentials import renewal_request
@@ -154,9 +155,10 @@ async def look_up(
     made += [] if renews_only else tagged_lookups(settings)
     optional = [*optional_lookups(settings), *earlier_documents(settings, vault)]
     lookups = list(dict.fromkeys([*(lookup for _, lookup in [*required, *made]), *optional]))
-    outcomes, keys, _ = await asyncio.gather(
+    outcomes, keys, obstacles, _ = await asyncio.gather(
         asyncio.gather(*(_read(lookup, providers) for lookup in lookups), return_exceptions=True),
         asyncio.to_thread(read_existing_keys, settings, vault),
+        find_obstacles(settings, providers),
         prefetch_secrets(settings, providers, vault),
     )
     results = dict(zip(lookups, outcomes, strict=True))
@@ -190,6 +192,7 @@ async def look_up(
         *without_add_on(settings, described),
         *([] if renews_only else refused_changes(settings, answers)),
         *keys.problems,
+        *obstacles,
     ]
     aks = None if cluster is None else running_cluster(settings, cluster, described, last)
     if problems:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
-from identity.naming import cluster_id, parse_arm_id, resource_group_id, subscription_id
+from identity.naming import cluster_id, parse_arm_id, resource_group_id, subscription_id, vault_id
 from identity.roles import (
     AKS_CLUSTER_USER_ROLE,
     AKS_RBAC_CLUSTER_ADMIN_ROLE,
@@ -151,13 +151,27 @@ def deployer_grants(settings: Settings, *, to_people: bool = False) -> list[Azur
     return grants
 
 
-def reader_grants(settings: Settings) -> list[AzureGrant]:
-    """What the identity needs that previews (`docs/guides/pull-requests.md`)."""
-    groups = [*_written_groups(settings), *(assignment.scope for assignment in assigned(settings))]
+def written_scopes(settings: Settings) -> list[str]:
+    """The ids of what a run writes to: resource groups, the vault, and scopes of role assignments."""
+    own = (
+        []
+        if settings.vault is None
+        else [vault_id(settings.subscription_id, settings.resource_group, settings.vault.name)]
+    )
+    return [*_written_groups(settings), *own, *(assignment.scope for assignment in assigned(settings))]
+
+
+def readable_groups(settings: Settings) -> list[str]:
+    """The ids of the groups, or of the subscription, with all that a preview looks up."""
+    groups = written_scopes(settings)
     if settings.management_cluster is not None:
         groups.append(resource_group_id(settings.subscription_id, settings.management_cluster.resource_group))
-    readable = _outermost(_group_of(scope) for scope in groups)
-    found = [AzureGrant(READER_ROLE, scope, "looks up what there is") for scope in readable]
+    return _outermost(_group_of(scope) for scope in groups)
+
+
+def reader_grants(settings: Settings) -> list[AzureGrant]:
+    """What the identity needs that previews (`docs/guides/pull-requests.md`)."""
+    found = [AzureGrant(READER_ROLE, scope, "looks up what there is") for scope in readable_groups(settings)]
     return [*found, *_kubeconfig_grants(settings)]
 
 

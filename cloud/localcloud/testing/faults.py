@@ -9,6 +9,7 @@ from localcloud.azure.shared.held import (
     HeldFaults,
     HeldLag,
     HeldReplication,
+    Lock,
 )
 
 __all__ = [
@@ -21,4 +22,5 @@ __all__ = [
     "HeldFaults",
     "HeldLag",
     "HeldReplication",
+    "Lock",
 ]

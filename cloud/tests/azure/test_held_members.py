@@ -224,6 +224,11 @@ def test_a_lock_holds_at_its_scope_and_below(world: ArmWorld, locked: str, lock:
     world.create_vault()
     world.hold(locks={locked: lock, f"{GROUP}-other": Lock.READ_ONLY})
 
+    for scope in (GROUP, VAULT):
+        [listed] = world.call("GET", f"{scope}/providers/Microsoft.Authorization/locks").json()["value"]
+        at = f"{locked.lower()}/providers/Microsoft.Authorization/locks/held"
+        assert (listed["id"], listed["properties"]["level"]) == (at, lock)
+
     assert world.call("GET", VAULT).status_code == 200
     assert (world.call("PUT", VAULT, vault_body()).status_code == 200) == is_changed
     refused = world.call("DELETE", VAULT)

@@ -126,6 +126,7 @@ def lookups(**changes: Any) -> Mapping[str, Any]:
         "pulumi:pulumi:readStackOutputs": {"outputs": {}, "secretOutputNames": []},
         "pulumi:pulumi:readStackResourceOutputs": {"outputs": {}},
         "idstack:index:prefetchSecrets": {},
+        "idstack:index:findObstacles": {"unregistered": [], "locks": {}},
         "azure-native:authorization:getClientConfig": {
             "tenantId": TENANT,
             "objectId": DEPLOYER,

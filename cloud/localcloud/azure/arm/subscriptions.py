@@ -124,6 +124,26 @@ class ResourceProviders(ResourceType):
         return collection(_provider(call, namespace) for namespace in _namespaces(call))
 
 
+class Locks(ResourceType):
+    """The held management locks: at a scope, above and below it (Get-AzResourceLock, `-AtScope`)."""
+
+    name = "Microsoft.Authorization/locks"
+    extension = True
+
+    async def list(self, call: Call) -> Response:
+        scope = f"{call.path.scope}/".lower()
+        return collection(
+            {
+                "id": f"{at}/providers/{self.name}/held",
+                "name": "held",
+                "type": self.name,
+                "properties": {"level": level},
+            }
+            for at, level in call.cloud.holder.now().locks.items()
+            if f"{at}/".startswith(scope) or scope.startswith(f"{at}/")
+        )
+
+
 class ListedResources(ResourceType):
     """Every resource with a location in `parent`, without its properties, as far as the caller may read it."""
 
@@ -140,7 +160,7 @@ class ListedResources(ResourceType):
 def types() -> tuple[ResourceType, ...]:
     """The types of this module."""
     lists = (ListedResources(parent) for parent in (Subscriptions.name, ResourceGroups.name))
-    return Tenants(), Subscriptions(), Locations(), ResourceProviders(), *lists
+    return Tenants(), Subscriptions(), Locations(), ResourceProviders(), Locks(), *lists
 
 
 def _namespaces(call: Call) -> dict[str, None]:

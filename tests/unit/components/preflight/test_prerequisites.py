@@ -33,7 +33,7 @@ def without(*names: str) -> Callable[[Mapping[str, Any]], Any]:
 
 def test_everything_that_is_missing_is_in_one_report(program: Program) -> None:
     nothing = dict.fromkeys((token.rpartition(":")[2] for token in lookups()), GONE)
-    del nothing["getClientConfig"], nothing["prefetchSecrets"]
+    del nothing["getClientConfig"], nothing["prefetchSecrets"], nothing["findObstacles"]
     del nothing["readStackOutputs"], nothing["readStackResourceOutputs"]
 
     assert refused(program, invokes=lookups(**nothing)) == [
@@ -74,18 +74,6 @@ def test_what_the_deployer_may_not_read_is_not_called_missing(program: Program) 
     problems = refused(program, invokes=lookups(getVirtualNetwork=forbidden))
 
     assert problems == [("hostedClusters[0].vnetID", "resource-unreadable")]
-
-
-def test_an_unregistered_provider_is_registered_and_nobody_gets_a_role(program: Program) -> None:
-    unregistered = Exception(
-        'Status=409 Code="MissingSubscriptionRegistration" Message="The subscription is not registered to use '
-        "namespace 'Microsoft.Network'.\""
-    )
-
-    recorder = program(invokes=lookups(getVirtualNetwork=unregistered), options={"refused": True})
-
-    assert "fix:      `az provider register --wait --namespace <name>`, then" in str(recorder.failure)
-    assert "role Reader" not in str(recorder.failure)
 
 
 def test_an_object_named_twice_is_looked_up_once_and_reported_twice(program: Program) -> None:
@@ -278,6 +266,7 @@ def test_every_lookup_goes_through_the_explicit_provider(stack: RecordingMonitor
     others = [call.function for call in stack.invoked if call not in found]
     assert others == [
         "pulumi:pulumi:readStackOutputs",
+        "idstack:index:findObstacles",
         "idstack:index:prefetchSecrets",
         "pulumi:pulumi:readStackResourceOutputs",
     ]

@@ -1,0 +1,73 @@
+"""What would stop a run half-way whatever the configuration says: unregistered resource providers, and locks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pulumi
+
+from components.azure.providers import Providers
+from identity import resource_types
+from identity.azure.deployer_rights import readable_groups, written_scopes
+from identity.credentials import renewal_request
+from identity.plugin_schema import ObstacleQuestion
+from identity.settings import Problem, Settings
+from identity.settings.schema.problems import enumerate_words
+
+
+def used_providers(settings: Settings) -> list[str]:
+    """The resource providers of what the stack makes itself."""
+    clusters, management = settings.hosted_clusters, settings.management_cluster
+    uses = {
+        "Microsoft.ContainerService": management is not None and management.create is not None,
+        "Microsoft.KeyVault": settings.vault is not None,
+        "Microsoft.ManagedIdentity": bool(clusters) or settings.key_vault_user.source == "created",
+        "Microsoft.Network": any(cluster.infrastructure == "create" for cluster in clusters),
+        "Microsoft.Storage": any(cluster.issuer == "create" for cluster in clusters),
+    }
+    return [name for name, is_used in uses.items() if is_used]
+
+
+async def find_obstacles(settings: Settings, providers: Providers) -> list[Problem]:
+    """What refuses a run, and a warning of locks that refuse deletions alone; nothing in a run that only renews."""
+    if renewal_request.is_renewal_run(os.environ):
+        return []
+    question: ObstacleQuestion = {
+        "cloud": settings.cloud.name,
+        "tenantId": settings.tenant_id,
+        "subscriptionId": settings.subscription_id,
+        "namespaces": used_providers(settings),
+        "groups": readable_groups(settings),
+        "scopes": written_scopes(settings),
+    }
+    options = pulumi.InvokeOptions(provider=providers.own)
+    found = await pulumi.runtime.invoke_async(resource_types.FIND_OBSTACLES, {**question}, options)
+    read_only = [lock for lock, level in found["locks"].items() if level == "ReadOnly"]
+    if kept := ", ".join(sorted(found["locks"].keys() - {*read_only})):
+        pulumi.log.warn(f"locks forbid to delete or replace anything there: {kept}")
+    return [*_unregistered(settings, found["unregistered"]), *_locked(settings, read_only)]
+
+
+def _unregistered(settings: Settings, namespaces: list[str]) -> Iterator[Problem]:
+    if namespaces:
+        register = f"az provider register --subscription {settings.subscription_id} --wait --namespace"
+        commands = enumerate_words([f"`{register} {name}`" for name in namespaces], last="and")
+        yield Problem(
+            place=("subscriptionId",),
+            rule="resource-provider-unregistered",
+            found=f'"{settings.subscription_id}", not registered to use {enumerate_words(namespaces, last="and")}',
+            accepted="a subscription with the resource providers of what the stack makes",
+            fix=f"let a Contributor of the subscription run {commands}",
+        )
+
+
+def _locked(settings: Settings, locks: list[str]) -> Iterator[Problem]:
+    if locks:
+        yield Problem(
+            place=("subscriptionId",),
+            rule="scope-locked",
+            found=f'"{settings.subscription_id}", whose locks forbid changes: {", ".join(locks)}',
+            accepted="no ReadOnly lock on what the stack writes to",
+            fix=f"let an Owner or User Access Administrator run `az lock delete --ids {' '.join(locks)}`",
+        )
