@@ -60,10 +60,13 @@ ON_PAPER: Final[Mapping[str, str]] = {
 }
 
 
+# Of azure-identity and of azure-native's azidentity.
+_NO_AZ: Final = "not found on path"
 _AZ_LOGIN: Final = re.compile(r"""az login( --[\w-]+ ("[^"]*"|[^\s"'\\]+))+""")
 
 
 def az_login(message: str, otherwise: str = "az login") -> str:
     """The command, in backticks, with which the Azure CLI says in this message that a person signs in again."""
     own = _AZ_LOGIN.search(message.replace('\\"', '"'))
-    return f"`{own[0] if own else otherwise}`"
+    lacking = ", which needs the Azure CLI: `az` is not on PATH" if _NO_AZ in message else ""
+    return f"`{own[0] if own else otherwise}`{lacking}"

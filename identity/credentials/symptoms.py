@@ -11,10 +11,11 @@ openshift/hypershift `api/hypershift/v1beta1/hostedcluster_conditions.go`.
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import Final
 
-from identity.credentials.symptom import ON_PAPER, Family, Symptom
+from identity.credentials.symptom import Family, Symptom
 
 _SIGN_INS: Final = "the sign-in logs of the service principal in Entra ID"
 _FEDERATION: Final = (
@@ -482,11 +483,13 @@ SYMPTOMS: Final[tuple[Symptom, ...]] = (
 
 
 def fix_of_read(message: str) -> str:
-    """The fix of a read that ARM refuses with this message."""
-    row = find(message, Family.RUN)
-    if row is not None and row.name == "MissingSubscriptionRegistration":
-        return row.fix.format_map(ON_PAPER)
-    return "let the identity that runs this read it (role Reader), then try again"
+    """The fix of a read of Azure that failed with this message; a role is none where nobody was refused."""
+    row = find(message, Family.ENTRA_ID, Family.RUN)
+    if row is not None and row.name != "LinkedAuthorizationFailed":
+        return row.login_fix
+    if row is not None or re.search(r"\b403\b", message):
+        return "let the identity that runs this read it (role Reader), then try again"
+    return "see to the sign-in and the network (proxy, firewall), then try again"
 
 
 def find(text: str, *families: Family) -> Symptom | None:

@@ -10,7 +10,7 @@ from azure.core.exceptions import ClientAuthenticationError
 
 from identity.aks.sign_in import explained
 from identity.credentials.symptom import ON_PAPER, Family, Symptom, az_login
-from identity.credentials.symptoms import SYMPTOMS, find
+from identity.credentials.symptoms import SYMPTOMS, find, fix_of_read
 from localcloud.testing.azure import keyvault_errors as errors
 
 ROWS = pytest.mark.parametrize("row", SYMPTOMS, ids=lambda row: row.name.replace(" ", "-"))
@@ -47,6 +47,23 @@ def test_the_azure_clis_own_way_back_in_is_given_whole(message: str) -> None:
 
 def test_without_one_it_is_the_plain_command() -> None:
     assert az_login("Please run 'az login' to set up an account", "az login --tenant t") == "`az login --tenant t`"
+    assert az_login("Azure CLI not found on path") == "`az login`, which needs the Azure CLI: `az` is not on PATH"
+
+
+@pytest.mark.parametrize(
+    ("message", "fix"),
+    [
+        ('Status=403 Code="AuthorizationFailed" Message="The client does not ..."', "role Reader"),
+        ("reading https://management.azure.com/subscriptions/s: 403 Forbidden", "role Reader"),
+        ("the local cloud does not answer ([Errno 111] Connection refused)", "see to the sign-in and the network"),
+        ('Get "https://management.azure.com/": dial tcp: no such host', "see to the sign-in and the network"),
+        ("reading https://vault.azure.net/x: 503 Service Unavailable", "see to the sign-in and the network"),
+        ("ERROR: AADSTS70043: The refresh token has expired", "sign in again with `az login`"),
+        ('Status=409 Code="MissingSubscriptionRegistration"', "`az provider register --wait --namespace <name>`"),
+    ],
+)
+def test_a_role_is_the_fix_of_a_read_that_was_refused_alone(message: str, fix: str) -> None:
+    assert fix in fix_of_read(message)
 
 
 @ROWS
