@@ -50,7 +50,7 @@ class AzureProviderSettings:
         except (OSError, ValueError) as error:
             raise PluginError(
                 f"the emulated {plugin} plugin cannot read the local cloud's record, {error}. Start the local cloud "
-                f"(`make up` does) and let {LOCAL_ENVIRONMENT_VARIABLE} name its environment.json."
+                f"(`.venv/bin/idstack local start`) and let {LOCAL_ENVIRONMENT_VARIABLE} name its environment.json."
             ) from None
         return cls(
             environment=environment,
@@ -84,13 +84,13 @@ def _refusal(plugin: str, inputs: Props, environ: Mapping[str, str]) -> str | No
         return (
             f"this provider {problem}, but the {plugin} plugin in this PULUMI_HOME is emulated and serves only the "
             f"local cloud's tenant {LOCAL_TENANT_ID}. Nothing was changed. For a stack on Azure run with a PULUMI_HOME "
-            "of your own, so that the engine takes the real plugin (`make up STACK=<name>` does); "
+            "of your own, so that the engine takes the real plugin (`.venv/bin/idstack up --stack <name>` does); "
             f"for the local stack set tenantId to {LOCAL_TENANT_ID}."
         )
     if not environ.get(LOCAL_ENVIRONMENT_VARIABLE):
         return (
             f"the emulated {plugin} plugin does not know where the local cloud answers, because the variable "
-            f"{LOCAL_ENVIRONMENT_VARIABLE} is not set. Nothing was changed. Run through `make` (`make up`), or set it "
+            f"{LOCAL_ENVIRONMENT_VARIABLE} is not set. Nothing was changed. Run `.venv/bin/idstack up`, or set it "
             "to the path of the local cloud's environment.json."
         )
     return None
@@ -243,7 +243,7 @@ class RestClient:
                 # One that answers in part, or with a certificate that is not to be trusted, does run.
                 runs = isinstance(error, httpx.ReadError | httpx.RemoteProtocolError) or "CERTIFICATE" in str(error)
                 what = "the answer cannot be taken" if runs else "the local cloud does not answer"
-                help_ = "" if runs else ". Is it running? `make up` starts it."
+                help_ = "" if runs else ". `.venv/bin/idstack local start` starts it"
                 raise PluginError(f"{method} {self.base_url}{path}: {what} ({error}){help_}") from None
             retried = response.status_code in self._retry.statuses or also_retry(response)
             if not retried or number > self._retry.limit:

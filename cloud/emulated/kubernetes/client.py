@@ -74,7 +74,7 @@ def refusal(inputs: Props, environ: Mapping[str, str] = os.environ) -> str | Non
     if not environ.get(LOCAL_ENVIRONMENT_VARIABLE):
         return (
             "the emulated kubernetes plugin does not know the local cluster, because the variable "
-            f"{LOCAL_ENVIRONMENT_VARIABLE} is not set. Nothing was changed. Run through `make` (`make up`), or set it "
+            f"{LOCAL_ENVIRONMENT_VARIABLE} is not set. Nothing was changed. Run `.venv/bin/idstack up`, or set it "
             "to the path of the local cloud's environment.json."
         )
     if not kubeconfig:
@@ -95,8 +95,8 @@ def refusal(inputs: Props, environ: Mapping[str, str] = os.environ) -> str | Non
     return (
         f"this provider is for the cluster at {server}, but the kubernetes plugin in this PULUMI_HOME is emulated and "
         f"serves only the local cloud's ({', '.join(sorted(known))}). Nothing was changed. For a stack on a real "
-        "cluster run with a PULUMI_HOME of your own, so that the engine takes the real plugin (`make up STACK=<name>` "
-        "does); for the local stack use the kubeconfig of `idstack local env --json`."
+        "cluster run with a PULUMI_HOME of your own, so that the engine takes the real plugin (`.venv/bin/idstack up "
+        "--stack <name>` does); for the local stack use the kubeconfig of `.venv/bin/idstack local env --json`."
     )
 
 
@@ -268,7 +268,7 @@ class Api:
     def _unreachable(self, error: httpx.HTTPError) -> PluginError:
         return PluginError(
             f"configured Kubernetes cluster is unreachable: {self._server}: {error or type(error).__name__}. "
-            "Is the local cloud running? `make up` starts it."
+            "`.venv/bin/idstack local start` starts the local cloud"
         )
 
 
