@@ -22,19 +22,17 @@ from ops.stack.settings import settings_of
 
 
 class PrincipalType(StrEnum):
-    """The types of principals that get rights by object id.
-
-    Users are left out, because Kubernetes knows them by name: give the rights to a group.
-    """
+    """The types of principals that get rights by object id."""
 
     GROUP = "Group"
+    USER = "User"
     SERVICE_PRINCIPAL = "ServicePrincipal"
 
 
 def rbac(
     object_id: Annotated[
         UUID,
-        typer.Argument(help="Object id (not application id) of the Entra group or service principal that deploys."),
+        typer.Argument(help="Object id (not application id) of the group, user or service principal that deploys."),
     ],
     principal_type: Annotated[
         PrincipalType, typer.Option(case_sensitive=False, help="Type of the principal with that object id.")
@@ -65,7 +63,9 @@ def rbac(
     _check_usage(azure=azure, kubernetes=kubernetes or cluster_wide, purpose=purpose, as_json=as_json)
     settings = settings_of(Engine(stack))
     if azure:
-        in_azure = azure_rights.rights(settings, purpose, to_people=principal_type is PrincipalType.GROUP)
+        in_azure = azure_rights.rights(
+            settings, purpose, to_people=principal_type is not PrincipalType.SERVICE_PRINCIPAL
+        )
         print(in_azure.to_json() if as_json else in_azure.commands(str(object_id), principal_type))
         return
     rights = rights_of(settings)
@@ -76,6 +76,8 @@ def rbac(
         role = azure_rbac.role_for(needed(rights))
         print(azure_rbac.assignment(role.guid, cluster.id, str(object_id), principal_type))
         return
+    if principal_type is PrincipalType.USER:
+        raise CommandError("Kubernetes knows a user by name, not by object id: give the rights to a group of users")
     subject = {"group" if principal_type is PrincipalType.GROUP else "user": str(object_id)}
     printed = cluster_wide_manifests if cluster_wide else manifests
     print(dump(*printed(rights, stack, **subject)), end="")

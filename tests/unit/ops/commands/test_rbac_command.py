@@ -54,7 +54,7 @@ def test_kubernetes_roles_are_bound_to_a_group_or_an_object_id(
         assert binding["subjects"] == [{"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": WHO}]
 
 
-@pytest.mark.parametrize("principal_type", ["Group", "ServicePrincipal"])
+@pytest.mark.parametrize("principal_type", ["Group", "User", "ServicePrincipal"])
 def test_azures_role_is_assigned_where_azure_rbac_decides(
     engine: FakeEngine, idstack: Idstack, monkeypatch: pytest.MonkeyPatch, principal_type: str
 ) -> None:
@@ -75,6 +75,12 @@ def test_azures_role_is_assigned_where_azure_rbac_decides(
     )
 
 
+def test_kubernetes_roles_are_not_bound_to_the_object_id_of_a_user(engine: FakeEngine, idstack: Idstack) -> None:
+    configured(engine)
+    done = idstack("rbac", WHO, "--kubernetes", "--principal-type", "user", "--stack", "dev")
+    assert (done.code, "give the rights to a group of users" in done.error) == (1, True)
+
+
 def test_a_name_is_no_object_id(idstack: Idstack) -> None:
     done = idstack("rbac", "deployers")
     assert done.code == 2
@@ -85,7 +91,7 @@ def test_a_name_is_no_object_id(idstack: Idstack) -> None:
     ("principal_type", "right"),
     [
         ("ServicePrincipal", "the application permission Application.ReadWrite.OwnedBy"),
-        ("Group", "the directory role Cloud Application Administrator; for one person alone Application Developer"),
+        *((people, "the directory role Cloud Application Administrator; for one") for people in ("Group", "User")),
     ],
 )
 def test_the_deployers_roles_in_azure_are_lines_for_a_shell(
