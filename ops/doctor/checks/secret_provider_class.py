@@ -15,14 +15,15 @@ from ops.world.seen import NotReadError, Part, StackWorld, entry, known
 
 def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     state = known(world.state)
-    classes, name = known(entry(world.control_planes, identity.cluster).classes), identity.secret_provider_class
+    plane, name = entry(world.control_planes, identity.cluster), identity.secret_provider_class
+    classes = known(plane.classes)
     provider_class = classes.get(name)
     fix = world.repair
     if state.cluster_side == "hypershift":
         fix = f"HyperShift writes it from the HostedCluster: compare that with {world.command('export', 'hypershift')}"
-        if not classes:
+        if provider_class is None and (not classes or plane.hosted_cluster is None):
             raise NotReadError(
-                f"{identity.namespace} has no SecretProviderClass at all: HyperShift has not created them yet"
+                f"{identity.namespace} has no SecretProviderClass {name}: HyperShift has not created it yet"
             )
     if provider_class is None:
         yield Fault(evidence=f"there is no SecretProviderClass {name} in {identity.namespace}", fix=fix)

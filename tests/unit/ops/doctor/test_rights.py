@@ -101,9 +101,11 @@ def test_a_shared_vaults_reader_is_the_shared_stacks_to_check() -> None:
     assert "run the doctor on that stack" in found.evidence
 
 
-def test_a_cluster_that_hypershift_has_not_made_yet_is_no_fault() -> None:
+@pytest.mark.parametrize("made", [0, 1], ids=["nothing", "the class of another identity"])
+def test_what_hypershift_has_not_made_yet_is_no_fault(made: int) -> None:
     world = worlds.in_hypershift(worlds.healthy())
-    empty = worlds.with_plane(world, classes={}, mounts=(), pods=(), hosted_cluster=None)
+    classes = dict([*known(worlds.plane(world).classes).items()][:made])
+    empty = worlds.with_plane(world, classes=classes, mounts=(), pods=(), hosted_cluster=None)
 
     results = diagnose(empty, CHECKS)
 
