@@ -48,6 +48,8 @@ SIGN_IN_GATE: Final = f"{OWN}SignInGate"
 SIGNING_KEY: Final = f"{OWN}SigningKey"
 SIGNING_KEY_SECRET: Final = f"{OWN}SigningKeySecret"
 STACK_OWNER: Final = f"{OWN}StackOwner"
+VAULT_SECRETS: Final = frozenset({CREDENTIAL_SECRET, SIGNING_KEY, ENCRYPTION_KEY})
+"""The types that are a secret in a vault."""
 PREFETCH_SECRETS: Final = f"{OWN}prefetchSecrets"
 """A function of the plugin, like the next two."""
 FIND_OBSTACLES: Final = f"{OWN}findObstacles"

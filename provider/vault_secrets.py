@@ -89,7 +89,8 @@ class VaultSecret:
         After a run that was cut short, `before` is the current one, and the newest of the others stays.
         """
         kept = {current, before}
-        versions = [version for version in self._versions() if _version(version) not in kept]
+        listed = self.azure.vault_list(self.vault, f"/secrets/{self.name}/versions")
+        versions = [version for version in listed if _version(version) not in kept]
         if len(kept) == 1:
             versions = sorted(versions, key=lambda version: int(version["attributes"]["created"]))[:-1]
         for version in versions:
@@ -118,15 +119,6 @@ class VaultSecret:
                 f"{self.id} cannot be written: its vault does not exist; create it, or correct its name"
             )
         return SecretMetadata.of(changed)
-
-    def _versions(self) -> list[AzureObject]:
-        versions: list[AzureObject] = []
-        page: str | None = f"/secrets/{self.name}/versions"
-        while page:
-            answer = self.azure.vault(self.vault, "GET", page) or {}
-            versions += answer.get("value") or []
-            page = answer.get("nextLink")
-        return versions
 
 
 def _version(version: AzureObject) -> str:

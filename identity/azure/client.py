@@ -30,8 +30,8 @@ _Client: TypeAlias = PipelineClient[HttpRequest, HttpResponse]
 
 _TIMEOUT: Final = 60  # seconds to connect, and between two bytes of an answer
 _RETRIES: Final = 5
-# Every request here may be repeated: PUT and PATCH state the result, though a secret gets an equal version more, and no
-# POST changes anything.
+# Every request here may be repeated: PUT and PATCH state the result, though a secret gets an equal version more. A POST
+# changes nothing, or recovers what then is no longer deleted.
 _REPEATED: Final = frozenset({"GET", "PUT", "PATCH", "DELETE", "POST"})
 # The version of the data planes of vaults and managed HSMs.
 _VAULT_API: Final = "7.4"
@@ -141,6 +141,16 @@ class AzureClient:
         json = None if body is None else dict(body)
         request = HttpRequest(verb, f"{base}{path}", params=parameters, headers=dict(headers), json=json)
         return _send(self._vaults, request).body
+
+    def vault_list(self, vault: str, path: str) -> list[AzureObject]:
+        """What a vault lists at `path` (`/deletedsecrets`), page by page."""
+        values: list[AzureObject] = []
+        page: str | None = path
+        while page:
+            answer = self.vault(vault, "GET", page) or {}
+            values += answer.get("value") or []
+            page = answer.get("nextLink")
+        return values
 
     def managed_hsm(self, hsm: str, verb: str, path: str, body: Mapping[str, Any] | None = None) -> AzureObject | None:
         """The answer of a managed HSM's data plane to a request for `path`, None for a 404."""

@@ -64,9 +64,10 @@ def recover(
     # A search finds what depends on an orphan once the state has that.
     while found := settle.find_orphans(engine, report):
         for orphan in found:
-            screen.console.print(f"  {orphan.name}: {orphan.id}")
+            screen.console.print(f"  {orphan.name}: {orphan.id}{', deleted' if orphan.is_deleted else ''}")
         if not engine.is_local:
             _confirm(stack, found, agreed=bool(_AGREED & set(context.args)))
+        settle.undelete(engine, found)
         engine.replace_state(settled(engine.state(), found))
         orphans += found
     screen.console.print(f"{len(orphans)} entered into the state" if orphans else "none")

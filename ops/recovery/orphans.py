@@ -10,7 +10,17 @@ from typing import Any, Final
 
 from identity import resource_types
 from identity.credentials import rfc3339
-from ops.stack.state import UNKNOWN, Plan, State, StateResource, name_of, provider_urn, resources_in, with_resources
+from ops.stack.state import (
+    UNKNOWN,
+    Plan,
+    State,
+    StateResource,
+    name_of,
+    provider_urn,
+    resources_in,
+    with_resources,
+    without,
+)
 
 # A secret in a plan.
 _MASKED: Final = "[secret]"
@@ -22,11 +32,14 @@ _SECRET: Final = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1
 class Orphan:
     """A resource of a plan, the provider's id of the existing one, and the components above it that the state lost,
     the outermost first.
+
+    `is_deleted`: a vault keeps the secret deleted.
     """
 
     resource: StateResource
     id: str
     components: tuple[StateResource, ...] = ()
+    is_deleted: bool = False
 
     @property
     def name(self) -> str:
@@ -54,6 +67,13 @@ def candidates(plan: Plan, resources: Sequence[StateResource]) -> Iterator[State
                 yield {**resource, "inputs": shown(resource.get("inputs", {}))}
             else:
                 reached.add(resource["urn"])
+
+
+def secrets(plan: Plan, resources: Sequence[StateResource]) -> list[StateResource]:
+    """The secrets of vaults that the plan creates by a provider of the state, with the plan's known inputs."""
+    urns = {"", *(resource["urn"] for resource in resources)}
+    found = (one for one in _created(plan).values() if one["type"] in resource_types.VAULT_SECRETS)
+    return [{**one, "inputs": shown(one["inputs"])} for one in found if provider_urn(one["provider"]) in urns]
 
 
 def components_above(resource: StateResource, plan: Plan) -> tuple[StateResource, ...]:
@@ -98,7 +118,11 @@ def settled(state: State, orphans: Sequence[Orphan]) -> State:
         outputs = {**inputs, "provenAt": now} if orphan.resource["type"] == resource_types.SIGN_IN_GATE else inputs
         own: StateResource = {**orphan.resource, "inputs": inputs, "outputs": outputs, "refreshBeforeUpdate": True}
         entered[orphan.resource["urn"]] = {**own, "id": orphan.id}
-    return with_resources(state, [*known, *entered.values()])
+    # What a recovered secret depends on may have to be created after it.
+    urns = {*entered, *(resource["urn"] for resource in known)}
+    missing = {urn for resource in entered.values() for urn in _needs(resource)} - urns
+    whole = with_resources(state, [*known, *entered.values()])
+    return without(whole, missing) if missing else whole
 
 
 def _certificate(resource: StateResource, resources: Sequence[StateResource]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ does not answer.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -13,7 +14,9 @@ from typing import Any, Final
 
 from identity import resource_types
 from identity.azure.client import AzureClient
+from identity.azure.errors import AzureRefusedError
 from identity.azure.registered_certificates import registered_at
+from identity.naming import parse_arm_id
 from ops.access.clients import deployer, management_cluster
 from ops.recovery import orphans
 from ops.recovery.finders import Finders
@@ -23,10 +26,11 @@ from ops.stack.engine import Engine, PreviewError
 from ops.stack.errors import CommandError, RunInterruptedError
 from ops.stack.lock import LockedError
 from ops.stack.state import Plan, State, StateResource, name_of, outputs_in, without
-from ops.world.adoption_guard import adoption_guard
+from ops.world.adoption_guard import AdoptionGuard, adoption_guard
 from ops.world.ownership import Ownership
 
 _MAX_WORKERS: Final = 10  # connections that one transport keeps open (requests, HTTPAdapter)
+_PAUSES: Final = (0, 1, 2, 4, 8, 16, 32, 60)  # seconds, between two looks at recovered secrets
 _KUBERNETES: Final = "kubernetes:"
 _KUBERNETES_PROVIDER: Final = "pulumi:providers:kubernetes"
 
@@ -143,25 +147,54 @@ def find_orphans(engine: Engine, report: Callable[[str], None]) -> list[Orphan]:
         for resource, id in zip(candidates, found_ids, strict=True)
         if id is not None
     ]
-    return list(_free(engine, all_orphans, report)) if all_orphans else []
+    secrets = orphans.secrets(plan, state)
+    if not all_orphans and not secrets:
+        return []
+    with adoption_guard(engine) as guard:
+        found = list(_free(engine, guard, all_orphans, report))
+        try:
+            for resource, id, why in guard.deleted_secrets(secrets):
+                if why is None:
+                    found.append(Orphan(resource, id, orphans.components_above(resource, plan), is_deleted=True))
+                else:
+                    report(f"left alone: {name_of(resource['urn'])}: {id}, which is deleted: {why}")
+        except AzureRefusedError as refused:
+            report(f"deleted secrets were not searched: {refused}")
+    return found
 
 
-def _free(engine: Engine, found_orphans: Sequence[Orphan], report: Callable[[str], None]) -> Iterator[Orphan]:
+def undelete(engine: Engine, found: Sequence[Orphan]) -> None:
+    """Have vaults recover the deleted secrets among the orphans, and wait until ARM has them (seconds)."""
+    if not (deleted := [orphan.id for orphan in found if orphan.is_deleted]):
+        return
+    with deployer(engine) as azure:
+        for id in deleted:
+            vault, name = parse_arm_id(id).names
+            azure.vault(vault, "POST", f"/deletedsecrets/{name}/recover")
+        for pause in _PAUSES:
+            time.sleep(pause)
+            if all(azure.resource(id, resource_types.KEY_VAULT_API) for id in deleted):
+                return
+    raise CommandError(f"the vault has not yet recovered {', '.join(deleted)}: run the command again in a minute")
+
+
+def _free(
+    engine: Engine, guard: AdoptionGuard, found_orphans: Sequence[Orphan], report: Callable[[str], None]
+) -> Iterator[Orphan]:
     """The orphans that are not another stack's; a line reports each of the others."""
     ownership = Ownership.of([*engine.resources(), *(orphan.resource for orphan in found_orphans)])
     clusters = engine.outputs().get("hostedClusters") or {}
-    with adoption_guard(engine) as guard:
-        for orphan in found_orphans:
-            if orphan.resource["type"] == resource_types.APPLICATION:
-                owner = ownership.owner(orphan.resource["urn"])
-                cluster: Mapping[str, Any] = clusters.get(owner.cluster) or {}
-                recorded = (cluster.get("controlPlane", {}).get(owner.identity) or {}).get("clientID")
-                guard.require_untouched(orphan.id, orphan.resource["inputs"].get("owners", ()), recorded)
-            principal = str(orphan.resource["inputs"].get("principalId", ""))
-            if why := guard.objection(orphan.resource["type"], orphan.id, principal):
-                report(f"left alone: {orphan.name}: {orphan.id}: {why}")
-            else:
-                yield orphan
+    for orphan in found_orphans:
+        if orphan.resource["type"] == resource_types.APPLICATION:
+            owner = ownership.owner(orphan.resource["urn"])
+            cluster: Mapping[str, Any] = clusters.get(owner.cluster) or {}
+            recorded = (cluster.get("controlPlane", {}).get(owner.identity) or {}).get("clientID")
+            guard.require_untouched(orphan.id, orphan.resource["inputs"].get("owners", ()), recorded)
+        principal = str(orphan.resource["inputs"].get("principalId", ""))
+        if why := guard.objection(orphan.resource["type"], orphan.id, principal):
+            report(f"left alone: {orphan.name}: {orphan.id}: {why}")
+        else:
+            yield orphan
 
 
 def _plan(engine: Engine, report: Callable[[str], None]) -> Plan:

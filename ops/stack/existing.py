@@ -12,13 +12,13 @@ import shlex
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, cast
 
 from identity import resource_types
 from identity.infrastructure import cluster_of
-from identity.naming import VAULT_TYPE, parse_arm_id, secret_id, vault_id
+from identity.naming import parse_arm_id, secret_id, vault_id
 from identity.plugin_schema import VaultAddress
 from ops.stack.environment import is_local
 from ops.stack.errors import CommandError
@@ -42,8 +42,8 @@ class Existing:
     """A resource of the program that could not be created, and the provider's id of the existing one.
 
     `parent` and `provider` are URNs. `location` is that of a soft-deleted vault, empty for others. `before` is the
-    prefix of `id` in an import, for a type that needs more than the id. `is_in_state`: the state still has the deleted
-    resource. `principal` is that of a role assignment of the program.
+    prefix of `id` in an import, for a type that needs more than the id. `principal` is that of a role assignment of the
+    program.
     """
 
     type: str
@@ -54,13 +54,10 @@ class Existing:
     is_deleted: bool = False
     location: str = ""
     before: str = ""
-    is_in_state: bool = False
     principal: str = ""
 
     def commands(self, stack: str) -> list[str]:
         """The commands that adopt it, in this order."""
-        if self.is_in_state:
-            return [shlex.join(self._recover(stack))]
         if self.type == resource_types.REGISTERED_CERTIFICATE:
             # An import lacks the certificate, and the next `up` would replace it; the state has it.
             return [shlex.join([".venv/bin/idstack", "recover", "--stack", stack, "--no-up"])]
@@ -72,21 +69,23 @@ class Existing:
         adopt = shlex.join([".venv/bin/idstack", "import", "--stack", stack, *thing, *context])
         return [shlex.join(self._recover(stack)), adopt] if self.is_deleted else [adopt]
 
+    @property
+    def is_deleted_secret(self) -> bool:
+        """Whether a vault keeps its name, which `recover` recovers and adopts."""
+        return self.is_deleted and self.type != resource_types.VAULT
+
     def _recover(self, stack: str) -> list[str]:
         if is_local(stack):
             return [".venv/bin/idstack", "local", "recover", self.id]
-        parsed = parse_arm_id(self.id)
-        subscription = ["--subscription", parsed.subscription]
-        if parsed.type == VAULT_TYPE:
-            return ["az", "keyvault", "recover", "--name", parsed.name, "--location", self.location, *subscription]
-        vault, name = parsed.names
-        return ["az", "keyvault", "secret", "recover", "--vault-name", vault, "--name", name, *subscription]
+        vault = parse_arm_id(self.id)
+        where = ["--location", self.location, "--subscription", vault.subscription]
+        return ["az", "keyvault", "recover", "--name", vault.name, *where]
 
 
 class ObstacleError(CommandError):
     """A run that was stopped by existing resources; the message names the commands that adopt them.
 
-    `reasons` are the rest of the message. `judged` has the message once the resources' owners are known.
+    `reasons` are the rest of the message.
     """
 
     def __init__(self, stack: str, obstacles: Sequence[Existing], reasons: Sequence[str]) -> None:
@@ -95,9 +94,10 @@ class ObstacleError(CommandError):
         self.obstacles = tuple(obstacles)
         self.reasons = tuple(reasons)
 
-    def judged(self, objections: Mapping[Existing, str]) -> CommandError:
-        """The error with objections instead of commands, for the resources that must not be adopted."""
-        return CommandError("\n\n".join([*self.reasons, hint(self.obstacles, self.stack, objections)]))
+    def judged(self, obstacles: Mapping[Existing, str | None]) -> CommandError:
+        """The error about the obstacles, once their owners are known: why each must not be adopted, None if it may."""
+        objections = {obstacle: why for obstacle, why in obstacles.items() if why is not None}
+        return CommandError("\n\n".join([*self.reasons, hint([*obstacles], self.stack, objections)]))
 
 
 def read(lines: Iterable[str]) -> list[Existing]:
@@ -119,11 +119,10 @@ def read(lines: Iterable[str]) -> list[Existing]:
     for event in events:
         failed = event.get("resOpFailedEvent", {}).get("metadata", {})
         operation, error = failed.get("op", ""), errors.get(failed.get("urn", ""), "")
-        is_in_state = operation == "update" and _SECRET_IS_DELETED in error
-        if operation.startswith("create") or is_in_state:
+        if operation.startswith("create") or (operation == "update" and _SECRET_IS_DELETED in error):
             subscription = subscriptions.get(provider_urn(failed["new"]["provider"]), "")
             if existing := _existing(failed["new"], error, subscription):
-                resources.append(replace(existing, is_in_state=is_in_state))
+                resources.append(existing)
     return resources
 
 
@@ -132,13 +131,15 @@ def hint(resources: Sequence[Existing], stack: str, objections: Mapping[Existing
 
     `objections` say why some of them must not be adopted.
     """
-    deleted = [resource for resource in resources if resource.is_in_state]
-    unknown = [resource for resource in resources if not resource.is_in_state and resource not in objections]
+    deleted = [resource for resource in resources if resource.is_deleted_secret and resource not in objections]
+    unknown = [resource for resource in resources if not resource.is_deleted_secret and resource not in objections]
     paragraphs = []
     if deleted:
+        listed = "\n".join(f"  {resource.name}: {resource.id}" for resource in deleted)
+        recover = shlex.join([".venv/bin/idstack", "recover", "--stack", stack])
         paragraphs.append(
-            f"These were deleted, and the vault keeps their names:\n{_listed(deleted, stack)}\n"
-            f"The commands recover them in some seconds; then run `.venv/bin/idstack up --stack {stack}` again"
+            f"These were deleted, and the vault keeps their names:\n{listed}\n"
+            f"The command recovers and adopts all of them, and runs `up` again:\n    {recover}"
         )
     if unknown:
         paragraphs.append(
@@ -148,7 +149,10 @@ def hint(resources: Sequence[Existing], stack: str, objections: Mapping[Existing
             "Otherwise delete or rename them. A later `destroy` deletes what the stack has adopted"
         )
     if objections:
-        listed = "\n".join(f"  {resource.name}\n    {resource.id}: {why}" for resource, why in objections.items())
+        by_reason: dict[str, str] = {}
+        for resource, why in objections.items():
+            by_reason[why] = f"{by_reason.get(why, '')}\n    {resource.name}: {resource.id}"
+        listed = "\n".join(f"  {why}:{resources}" for why, resources in by_reason.items())
         paragraphs.append(
             f"These resources conflict with the stack {stack}, and are not adopted, because they may belong to others:"
             f"\n{listed}\nLeave them to their owner. Names of role assignments and managed identities derive from the "
@@ -186,36 +190,39 @@ def _advice(resources: Sequence[Existing], stack: str) -> Iterator[str]:
         )
 
 
-def _existing(resource: Mapping[str, Any], error: str, subscription: str) -> Existing | None:
+def of(resource: Mapping[str, Any], id: str, *, is_deleted: bool = False) -> Existing:
+    """The obstacle with this id, of a resource in a plan or in the event log."""
     inputs, type_token = resource["inputs"], resource["type"]
+    return Existing(
+        type=type_token,
+        name=name_of(resource["urn"]),
+        id=id,
+        parent=resource["parent"],
+        provider=provider_urn(resource["provider"]),
+        is_deleted=is_deleted,
+        location=inputs.get("location", "") if is_deleted else "",
+        before=f"{inputs['cloud']}/{inputs['tenantId']}" if type_token == resource_types.CREDENTIAL_SECRET else "",
+        principal=inputs.get("principalId", "") if type_token == resource_types.ROLE_ASSIGNMENT else "",
+    )
 
-    def of(id: str, *, is_deleted: bool = False) -> Existing:
-        return Existing(
-            type=type_token,
-            name=name_of(resource["urn"]),
-            id=id,
-            parent=resource["parent"],
-            provider=provider_urn(resource["provider"]),
-            is_deleted=is_deleted,
-            location=inputs.get("location", "") if is_deleted else "",
-            before=f"{inputs['cloud']}/{inputs['tenantId']}" if type_token == resource_types.CREDENTIAL_SECRET else "",
-            principal=inputs.get("principalId", "") if type_token == resource_types.ROLE_ASSIGNMENT else "",
-        )
 
+def _existing(resource: Mapping[str, Any], error: str, subscription: str) -> Existing | None:
+    inputs = resource["inputs"]
     if match := _CREATED_ALREADY.search(error):
-        return of(match["id"])
+        return of(resource, match["id"])
     if match := _GRANTED_ALREADY.search(error):
         name = uuid.UUID(match["name"])
-        return of(f"{inputs['scope']}/providers/Microsoft.Authorization/roleAssignments/{name}")
+        return of(resource, f"{inputs['scope']}/providers/Microsoft.Authorization/roleAssignments/{name}")
     if _VAULT_IS_DELETED in error:
-        return of(vault_id(subscription, inputs["resourceGroupName"], inputs["vaultName"]), is_deleted=True)
+        id = vault_id(subscription, inputs["resourceGroupName"], inputs["vaultName"])
+        return of(resource, id, is_deleted=True)
     if _SECRET_IS_DELETED in error:
         address = cast(VaultAddress, inputs)
-        return of(secret_id(address["vaultId"], address["secretName"]), is_deleted=True)
+        return of(resource, secret_id(address["vaultId"], address["secretName"]), is_deleted=True)
     if match := _IN_ENTRA_ALREADY.search(error):
         # For a service principal the provider names only the object id.
-        return of(match["id"] if "/" in match["id"] else f"/servicePrincipals/{match['id']}")
-    if type_token.startswith("kubernetes:") and _IN_CLUSTER_ALREADY.search(error):
+        return of(resource, match["id"] if "/" in match["id"] else f"/servicePrincipals/{match['id']}")
+    if resource["type"].startswith("kubernetes:") and _IN_CLUSTER_ALREADY.search(error):
         metadata = inputs["metadata"]
-        return of("/".join(filter(None, (metadata.get("namespace"), metadata["name"]))))
+        return of(resource, "/".join(filter(None, (metadata.get("namespace"), metadata["name"]))))
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -11,19 +11,18 @@ from identity.azure.client import AzureClient
 from identity.azure.errors import AzureRefusedError
 from identity.azure.records import RoleAssignmentRecord
 from identity.credentials.secret_tags import OWNER
-from identity.naming import owner_mark
+from identity.naming import owner_mark, parse_arm_id, secret_id
 from ops.access.clients import deployer
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
+from ops.stack.state import UNKNOWN, StateResource
 from ops.world.azure import added_credentials, read_role_assignment
 from ops.world.stacks import Stacks
 
 _API_VERSIONS: Final[Mapping[str, str]] = {
     resource_types.ROLE_ASSIGNMENT: resource_types.AUTHORIZATION_API,
     resource_types.MANAGED_IDENTITY: resource_types.MANAGED_IDENTITY_API,
-    resource_types.CREDENTIAL_SECRET: resource_types.KEY_VAULT_API,
-    resource_types.SIGNING_KEY: resource_types.KEY_VAULT_API,
-    resource_types.ENCRYPTION_KEY: resource_types.KEY_VAULT_API,
+    **dict.fromkeys(resource_types.VAULT_SECRETS, resource_types.KEY_VAULT_API),
 }
 
 
@@ -58,6 +57,22 @@ class AdoptionGuard:
             return self._of_principal(read_role_assignment(self._azure, arm_id), principal or "")
         resource = self._azure.resource(arm_id, _API_VERSIONS[type_token]) or {}
         return self.foreign((resource.get("tags") or {}).get(OWNER))
+
+    def deleted_secrets(self, resources: Iterable[StateResource]) -> Iterator[tuple[StateResource, str, str | None]]:
+        """The secrets among the resources of a plan that their vault keeps deleted: each with its ARM id, and why this
+        stack must not recover it, None if it may.
+        """
+        tags: dict[str, dict[str, Mapping[str, str]]] = {}
+        for resource in resources:
+            inputs = resource.get("inputs") or {}
+            vault, name = inputs.get("vaultId", UNKNOWN), inputs.get("secretName")
+            if vault == UNKNOWN or resource["type"] not in resource_types.VAULT_SECRETS:
+                continue
+            if vault not in tags:
+                listed = self._azure.vault_list(parse_arm_id(vault).name, "/deletedsecrets")
+                tags[vault] = {secret["id"].rpartition("/")[2]: secret.get("tags") or {} for secret in listed}
+            if name in tags[vault]:
+                yield resource, secret_id(vault, name), self.foreign(tags[vault][name].get(OWNER))
 
     def require_untouched(self, path: str, owners: Collection[str], recorded: str | None) -> None:
         """Raise CommandError for an application (its path in Graph) that somebody else may have made or changed.

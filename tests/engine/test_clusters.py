@@ -215,7 +215,7 @@ def test_an_identity_switched_off_goes_with_its_secret_and_nothing_else(scenario
 
 def test_soft_delete_blocks_its_name_until_the_printed_commands_run(scenario: ClusterScenario) -> None:
     assert "is currently in a deleted but recoverable state" in scenario.blocked
-    assert "idstack local recover" in scenario.blocked
+    assert "    .venv/bin/idstack recover --stack local\n" in scenario.blocked
     assert scenario.on_again.steps == {}
     assert scenario.on_again.changed & (scenario.first.added | scenario.second_added.added) == {_REGISTRY_SECRET}
     assert scenario.on_again.removed == frozenset()

@@ -91,6 +91,17 @@ def test_an_orphan_is_entered_behind_its_needs_and_read_before_use() -> None:
     }
 
 
+def test_a_recovered_secret_depends_on_nothing_that_is_still_to_be_created() -> None:
+    secret = resource(
+        f"{PARENT}$type::secret", dependencies=[PROVIDER, "later"], inputs={}, propertyDependencies={"x": ["later"]}
+    )
+
+    entered: Any = settled({"version": 3, "deployment": {"resources": STATE}}, [Orphan(secret, "/secrets/1")])
+
+    found = entered["deployment"]["resources"][-1]
+    assert (found["dependencies"], found["propertyDependencies"]) == ([PROVIDER], {"x": []})
+
+
 def test_a_resource_is_entered_with_the_component_that_the_state_lost() -> None:
     roles: Any = {**resource(f"{PARENT}$idstack:azure:RoleGrants::roles", parent=PARENT), "custom": False}
     role = resource(f"{PARENT}$type::role", parent=roles["urn"], dependencies=[PARENT], inputs={})

@@ -1,15 +1,24 @@
-"""The search for orphans while the program cannot plan a certificate."""
+"""The search for orphans while the program cannot plan a certificate, and for secrets that a vault keeps deleted."""
 
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 
+from identity import resource_types
+from identity.azure.client import AzureClient
+from identity.credentials.secret_tags import OWNER
+from identity.naming import parse_arm_id
+from localcloud.testing.arm import VAULT, ArmWorld
+from ops.recovery import settle
 from ops.recovery.settle import find_orphans
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
+from ops.world.adoption_guard import AdoptionGuard
+from ops.world.stacks import Contents, Stacks
 from tests.unit.ops.conftest import FakeEngine
 from tests.unit.ops.recovery.engine_answers import EngineAnswers
 
@@ -81,3 +90,34 @@ def test_a_program_that_fails_without_certificates_too_is_an_error(answers: Engi
     answers.to("preview", _preview(_REFUSED), _preview("The stack's configuration has 1 problem"))
     with pytest.raises(CommandError, match="has 1 problem"):
         find_orphans(Engine("dev"), _nothing_to_report)
+
+
+def test_secrets_that_a_vault_keeps_deleted_are_recovered_but_for_another_stacks(
+    answers: EngineAnswers, azure: AzureClient, world: ArmWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.create_vault()
+    provider = "urn:pulumi:dev::idstack::pulumi:providers:idstack::default"
+    steps: list[dict[str, Any]] = []
+    for name in ("mine", "theirs"):
+        world.call("PUT", f"{VAULT}/secrets/{name}", {"properties": {"value": "v"}, "tags": {OWNER: name}})
+        azure.vault(parse_arm_id(VAULT).name, "DELETE", f"/secrets/{name}")
+        kind = resource_types.CREDENTIAL_SECRET
+        planned = {"urn": f"x::{kind}::{name}", "type": kind, "custom": True, "provider": f"{provider}::1"}
+        inputs = {"vaultId": VAULT, "secretName": name}
+        new = {**planned, "dependencies": ["later"], "inputs": inputs}
+        steps.append({"op": "create", "urn": planned["urn"], "newState": new})
+    answers.to("preview", (0, json.dumps({"config": _CONFIGURATION, "steps": steps}), ""))
+    answers.to("stack export", (0, json.dumps(_state(provider)), ""))
+    guard = AdoptionGuard(azure, Stacks({"dev": Contents(owner="mine"), "prod": Contents(owner="theirs")}), "dev")
+    monkeypatch.setattr(settle, "deployer", lambda _: nullcontext(azure))
+    monkeypatch.setattr(settle, "adoption_guard", lambda _: nullcontext(guard))
+    reported: list[str] = []
+
+    found = find_orphans(Engine("dev"), reported.append)
+    settle.undelete(Engine("dev"), found)
+
+    assert [(orphan.id, orphan.is_deleted) for orphan in found] == [(f"{VAULT}/secrets/mine", True)]
+    [line] = reported
+    assert line.endswith(f"{VAULT}/secrets/theirs, which is deleted: it has the owner id of the stack prod")
+    assert azure.resource(found[0].id, resource_types.KEY_VAULT_API) is not None
+    assert find_orphans(Engine("dev"), reported.append) == []

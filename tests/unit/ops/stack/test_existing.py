@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -90,45 +91,32 @@ def test_what_exists_is_adopted_by_one_line(resource: tuple[str, dict[str, Any]]
     ]
 
 
-@pytest.mark.parametrize(
-    ("resource", "error", "id", "recover"),
-    [
-        (
-            _KEY_VAULT,
-            "A vault with the same name already exists in deleted state. You need to either recover or purge",
-            _VAULT,
-            f"az keyvault recover --name kv-dev --location westeurope --subscription {_SUBSCRIPTION}",
-        ),
-        (
-            _SECRET,
-            "the secret was not written: changing https://arm.example/x: 409 Secret cpo-hc1-json is currently in a "
-            "deleted but recoverable state, and its name cannot be reused",
-            f"{_VAULT}/secrets/cpo-hc1-json",
-            f"az keyvault secret recover --vault-name kv-dev --name cpo-hc1-json --subscription {_SUBSCRIPTION}",
-        ),
-    ],
-)
-def test_a_name_that_a_deleted_thing_holds_takes_two_lines(
-    resource: tuple[str, dict[str, Any]], error: str, id: str, recover: str
-) -> None:
-    [found] = existing.read(_log(resource, error))
+def test_a_name_that_a_deleted_vault_holds_takes_two_lines() -> None:
+    error = "A vault with the same name already exists in deleted state. You need to either recover or purge"
+    [found] = existing.read(_log(_KEY_VAULT, error))
 
     first, second = found.commands("dev")
-    assert first == recover
-    before = "AzurePublicCloud/tenant" if resource == _SECRET else ""
-    assert f" {resource[0]} thing {before}{id} " in second
-    assert found.commands("local")[0] == f".venv/bin/idstack local recover {id}"
+    assert first == f"az keyvault recover --name kv-dev --location westeurope --subscription {_SUBSCRIPTION}"
+    assert f" {_KEY_VAULT[0]} thing {_VAULT} " in second
+    assert found.commands("local")[0] == f".venv/bin/idstack local recover {_VAULT}"
 
 
-def test_a_deleted_secret_that_the_state_has_is_recovered_and_not_imported() -> None:
+@pytest.mark.parametrize("operation", ["create", "update"])
+def test_deleted_secrets_are_recovered_by_one_line_whether_the_state_has_them(operation: str) -> None:
     error = "the secret was not written: 409 Secret cpo-hc1-json is currently in a deleted but recoverable state"
-    found = existing.read(_log(_SECRET, error, "update"))
-    recover = f"az keyvault secret recover --vault-name kv-dev --name cpo-hc1-json --subscription {_SUBSCRIPTION}"
+    found = existing.read(_log(_SECRET, error, operation))
+    others = [replace(found[0], name="other"), replace(found[0], name="foreign")]
+    stopped = existing.ObstacleError("dev", found, [])
 
-    assert [resource.commands("dev") for resource in found] == [[recover]]
-    hint = existing.hint(found, "dev")
-    assert hint.startswith(f"These were deleted, and the vault keeps their names:\n  thing\n    {recover}\n")
-    assert "state of the stack" not in hint
+    assert str(stopped.judged({**dict.fromkeys([*found, others[0]]), others[1]: "the stack prod has it"})) == (
+        f"These were deleted, and the vault keeps their names:\n  thing: {_VAULT}/secrets/cpo-hc1-json\n"
+        f"  other: {_VAULT}/secrets/cpo-hc1-json\nThe command recovers and adopts all of them, and runs `up` again:\n"
+        "    .venv/bin/idstack recover --stack dev\n\n"
+        "These resources conflict with the stack dev, and are not adopted, because they may belong to others:\n"
+        f"  the stack prod has it:\n    foreign: {_VAULT}/secrets/cpo-hc1-json\nLeave them to their owner. Names of "
+        "role assignments and managed identities derive from the hosted cluster's infraID, names of secrets from its "
+        "name: give this cluster its own"
+    )
 
 
 def test_urns_with_dollars_survive_a_shell() -> None:
@@ -205,7 +193,7 @@ def test_what_is_not_the_stacks_is_named_without_a_command_that_adopts_it() -> N
     assert "idstack import" not in judged
     assert "idstack sweep" not in judged
     assert judged.startswith("it ended\n\nThese resources conflict with the stack dev, and are not adopted")
-    assert f"  thing\n    {_ASSIGNMENTS}/{_NAME}: the stack prod has it\n" in judged
+    assert f"  the stack prod has it:\n    thing: {_ASSIGNMENTS}/{_NAME}\n" in judged
 
 
 @pytest.mark.parametrize(("resource", "is_named"), [(_GRANT, True), (_CLASS, False)], ids=["an assignment", "a class"])

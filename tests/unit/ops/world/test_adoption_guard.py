@@ -12,10 +12,11 @@ from identity import resource_types
 from identity.azure.client import AzureClient
 from identity.azure.errors import AzureRefusedError
 from identity.credentials.secret_tags import OWNER
-from identity.naming import owner_mark
+from identity.naming import owner_mark, parse_arm_id
 from localcloud.testing.arm import GROUP, SUBSCRIPTION, VAULT, ArmWorld
 from localcloud.testing.azure import PasswordCredential, ServicePrincipal
 from ops.stack.errors import CommandError
+from ops.stack.state import StateResource
 from ops.world.adoption_guard import AdoptionGuard
 from ops.world.stacks import Contents, Stacks
 
@@ -58,6 +59,13 @@ def test_what_carries_an_owner_id_is_its_stacks(
     assert looked.objection(SECRET, f"AzurePublicCloud/tenant{VAULT}/secrets/x-json") == objection
     assert looked.objection(IDENTITY, DISK) == objection
     assert looked.objection(resource_types.APPLICATION, f"/applications/{made.object_id}") == objection
+    planned: list[StateResource] = [
+        {"urn": name, "type": SECRET, "custom": True, "inputs": {"secretName": name, **vault}}
+        for name, vault in (("x-json", {"vaultId": VAULT}), ("y-json", {"vaultId": VAULT}), ("z-json", {}))
+    ]
+    assert list(looked.deleted_secrets(planned)) == []
+    azure.vault(parse_arm_id(VAULT).name, "DELETE", "/secrets/x-json")
+    assert list(looked.deleted_secrets(planned)) == [(planned[0], f"{VAULT}/secrets/x-json", objection)]
 
 
 def test_what_another_stack_has_in_its_state_is_that_stacks(azure: AzureClient) -> None:
