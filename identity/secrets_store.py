@@ -32,22 +32,27 @@ def rotation_fault(add_on: Mapping[str, Any]) -> str | None:
     """
     if not add_on.get("enabled"):
         return None
-    config = add_on.get("config") or {}
-    if str(config.get("enableSecretRotation")).lower() != "true":
+    config = add_on.get("config")
+    if str(_members(config).get("enableSecretRotation")).lower() != "true":
         return "secret rotation is off, so running pods never see a renewed certificate"
-    poll = str(config.get(_POLL) or _DEFAULT_POLL)
     try:
         interval = poll_interval(config)
-    except ValueError:
-        return f'rotationPollInterval is "{poll}", which is not a duration'
+    except ValueError as error:
+        return f'rotationPollInterval is "{error}", which is not a duration'
     if interval > LONGEST_POLL:
+        poll = _members(config)[_POLL]
         return f"rotationPollInterval is {poll}, and a renewal relies on a refresh of every mount within an hour"
     return None
 
 
-def poll_interval(config: Mapping[str, Any]) -> timedelta:
+def poll_interval(config: object) -> timedelta:
     """How long the driver waits between two polls; raises ValueError for a text that is not a duration."""
-    return duration(str(config.get(_POLL) or _DEFAULT_POLL))
+    return duration(str(_members(config).get(_POLL) or _DEFAULT_POLL))
+
+
+def _members(config: object) -> Mapping[str, Any]:
+    """The add-on's configuration; anything but an object configures nothing."""
+    return config if isinstance(config, Mapping) else {}
 
 
 def rotation_command(resource_group: str, cluster: str) -> str:
