@@ -61,7 +61,9 @@ class Disks(WrittenType):
         }
         resource |= {"sku": call.body.get("sku") or {"name": "Standard_LRS"}}
         resource |= {"zones": call.body["zones"]} if "zones" in call.body else {}
-        return self.written(call, {**resource, "properties": kept})
+        answer = self.written(call, {**resource, "properties": kept})
+        answer.status_code = 200  # of a new one, too: clients take 200 and 202 alone
+        return answer
 
 
 # Of each size: processors and memory in GiB. Enough for a program that looks whether its size is there.

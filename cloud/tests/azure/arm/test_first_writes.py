@@ -69,8 +69,8 @@ def test_the_disk_driver_makes_copies_and_deletes_disks(world: ArmWorld) -> None
     snapshot = f"{MANAGED}/providers/Microsoft.Compute/snapshots/snapshot-1"
     copied = {"location": "eastus", "properties": {"creationData": {"createOption": "Copy", "sourceResourceId": DISK}}}
 
-    assert world.call("PUT", DISK, disk_body(burstingEnabled=True), caller=driver).status_code == 201
-    assert world.call("PUT", snapshot, copied, caller=driver).status_code == 201
+    assert world.call("PUT", DISK, disk_body(burstingEnabled=True), caller=driver).status_code == 200
+    assert world.call("PUT", snapshot, copied, caller=driver).status_code == 200
 
     disk = world.call("GET", DISK, caller=driver).json()
     assert (disk["sku"], disk["zones"]) == ({"name": "Premium_LRS"}, ["1"])
