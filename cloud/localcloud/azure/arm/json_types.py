@@ -42,7 +42,7 @@ _FLAGS: Final = (
     "enableSoftDelete enablePurgeProtection allowBlobPublicAccess allowCrossTenantReplication allowSharedKeyAccess "
     "defaultToOAuthAuthentication isHnsEnabled supportsHttpsTrafficOnly burstingEnabled disableLocalAccounts "
     "enablePodSecurityPolicy enableRBAC enableAzureRBAC enableFIPS enableAutoScaling enablePrivateCluster "
-    "enablePrivateClusterPublicFQDN"
+    "enablePrivateClusterPublicFQDN primary"
 )
 _OBJECTS: Final = (
     "properties systemData identity sku addressSpace networkSecurityGroup routeTable natGateway subnet "
@@ -63,7 +63,7 @@ _LISTS_OF_TEXT: Final = (
 _LISTS_OF_OBJECTS: Final = (
     "subnets securityRules defaultSecurityRules virtualNetworkPeerings ipTags frontendIPConfigurations "
     "backendAddressPools probes loadBalancingRules outboundRules inboundNatRules inboundNatPools aRecords ARecords "
-    "ipRules virtualNetworkRules accessPolicies agentPoolProfiles privateLinkResources"
+    "ipRules virtualNetworkRules accessPolicies agentPoolProfiles privateLinkResources ipConfigurations"
 )
 KNOWN: Final[Mapping[str, tuple[type, type | None]]] = {
     **dict.fromkeys(_TEXT.split(), (str, None)),

@@ -176,6 +176,22 @@ class NetworkSecurityGroups(WrittenType):
         return {**public(resource), "properties": {**resource["properties"], **({"subnets": used} if used else {})}}
 
 
+class NetworkInterfaces(WrittenType):
+    """Interfaces of machines, kept as they are written: each address is in a subnet that its writer may join."""
+
+    name = INTERFACES
+    reads = MappingProxyType({"PUT": Understood.of(body={**TRACKED, "properties": {ANY: None}})})
+
+    async def put(self, call: Call) -> Response:
+        resource = self.envelope(call, tracked=True)
+        check_name(call.path.name)
+        for configuration in call.properties.get("ipConfigurations") or []:
+            subnet = reference((configuration.get("properties") or {}).get("subnet")) or ""
+            call.require_linked(INTERFACES, f"{SUBNETS}/join/action", [subnet])
+            referenced(call, subnet, resource["id"])
+        return self.written(call, {**resource, "properties": {**call.properties, "provisioningState": "Succeeded"}})
+
+
 def write_subnet(call: Call, network_id: str, name: str, wanted: dict[str, Any]) -> None:
     """Write one subnet of a network; raises 400 for a range that does not fit, or a dangling reference."""
     owner = call.resources.get(network_id) or {}
@@ -425,7 +441,7 @@ def types() -> tuple[ResourceType, ...]:
         VirtualNetworks(),
         Subnets(),
         NetworkSecurityGroups(),
-        SeededType(INTERFACES),
+        NetworkInterfaces(),
         SeededType(ROUTE_TABLES),
         SeededType(NAT_GATEWAYS),
         SeededType("Microsoft.Network/privateLinkServices"),

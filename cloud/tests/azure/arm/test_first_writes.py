@@ -6,7 +6,7 @@ import pytest
 
 from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.testing.arm import SUBSCRIPTION, ArmWorld, error, storage_account_body
-from localcloud.testing.networks import DISK, MANAGED, NETWORK, ZONE, disk_body, make, record_body
+from localcloud.testing.networks import DISK, MANAGED, NETWORK, SUBNET, ZONE, disk_body, make, record_body
 
 _ROLE = "Azure Red Hat OpenShift {}"
 PUBLIC = f"{NETWORK}/dnszones/example.com"
@@ -109,3 +109,20 @@ def test_the_provider_of_cluster_api_lists_the_sizes_of_its_region(world: ArmWor
     assert {"name": "vCPUs", "value": "4"} in sizes["Standard_D4s_v3"]["capabilities"]
     assert error(world.call("GET", skus, **region, caller=world.principal()))[0] == 403
     assert error(world.call("GET", skus, caller=provider))[0] == 501
+
+
+def test_the_network_controller_writes_an_address_of_an_interface_into_its_subnet(world: ArmWorld) -> None:
+    controller = operator(world, "Network Operator")
+    interface = f"{NETWORK}/networkInterfaces/worker-0-nic"
+    addresses = [
+        {"name": f"pipConfig{last}", "properties": {"privateIPAddress": f"10.0.0.{last}", "subnet": {"id": SUBNET}}}
+        for last in (4, 5)
+    ]
+    one, two = ({"location": "eastus", "properties": {"ipConfigurations": addresses[:count]}} for count in (1, 2))
+
+    assert world.call("PUT", interface, one).status_code == 201
+    assert world.call("PUT", interface, two, caller=controller).status_code == 200
+    assert world.call("GET", interface).json()["properties"]["ipConfigurations"] == addresses
+    elsewhere = world.principal((_ROLE.format("Network Operator"), interface))
+    assert error(world.call("PUT", interface, one, caller=elsewhere))[1] == "LinkedAuthorizationFailed"
+    assert error(world.call("DELETE", SUBNET))[1] == "InUseSubnetCannotBeDeleted"

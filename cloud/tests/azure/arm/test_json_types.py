@@ -54,6 +54,9 @@ _BODIES: Final[Mapping[str, dict[str, Any]]] = {
     f"{networks.NETWORK}/dnszones/example.com/A/api": {
         "properties": {"TTL": 30, "ARecords": [{"ipv4Address": "10.0.0.4"}]}
     },
+    f"{networks.NETWORK}/networkInterfaces/worker-0-nic": networks.in_eastus(
+        ipConfigurations=[{"name": "one", "properties": {"subnet": {"id": networks.SUBNET}, "primary": True}}]
+    ),
     networks.DISK: networks.disk_body(burstingEnabled=True),
     networks.DISK.replace("disks", "snapshots"): networks.disk_body(),
     arm.VAULT: {
