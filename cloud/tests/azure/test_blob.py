@@ -23,7 +23,8 @@ from localcloud.testing.arm import GROUP, storage_account_body
 from tests.coverage.blob_refusals import ACCOUNT, issuer, request, signed
 from tests.coverage.cloud import CoverageCloud
 
-PUT = {"x-ms-version": "2017-11-09", "x-ms-blob-type": "BlockBlob", "x-ms-blob-content-type": "application/json"}
+VERSION = {"x-ms-version": "2017-11-09"}
+PUT = {**VERSION, "x-ms-blob-type": "BlockBlob", "x-ms-blob-content-type": "application/json"}
 CONTAINER = f"{ACCOUNT}/blobServices/default/containers/hc1oidc"
 
 
@@ -301,6 +302,28 @@ def test_either_key_writes_reads_and_deletes_without_a_role(cloud: CoverageCloud
     assert (written.status_code, read.status_code, read.content) == (201, 200, b"{}")
     assert signed(cloud, "DELETE", DISCOVERY, key=key).status_code == 202
     assert signed(cloud, "GET", DISCOVERY, key=key).status_code == 404
+
+
+def test_a_container_is_made_and_deleted_with_its_blobs(cloud: CoverageCloud) -> None:
+    writer, path = issuer(cloud), "/made?restype=container"
+
+    def ask(method: str, where: str, headers: Mapping[str, str] = VERSION) -> int:
+        return request(cloud, method, where, caller=writer, content=b"", headers=headers).status_code
+
+    assert (ask("PUT", path), ask("PUT", "/made/one", PUT), ask("DELETE", path)) == (201, 201, 202)
+    assert cloud.call("GET", f"{ACCOUNT}/blobServices/default/containers/made").status_code == 404
+    assert (ask("PUT", path), ask("GET", "/made/one")) == (201, 404)
+    public = cloud.call("GET", f"{ACCOUNT}/blobServices/default/containers/made").json()["properties"]["publicAccess"]
+    assert public == "None"
+
+
+def test_who_writes_blobs_of_one_container_makes_no_other(cloud: CoverageCloud) -> None:
+    issuer(cloud)
+    writer = cloud.principal(("Storage Blob Data Contributor", CONTAINER))
+
+    assert (
+        request(cloud, "PUT", "/made?restype=container", caller=writer, content=b"", headers=VERSION).status_code == 403
+    )
 
 
 def test_an_empty_blob_is_signed_with_an_empty_length(cloud: CoverageCloud) -> None:

@@ -126,6 +126,10 @@ def _copied_from_a_closed_container(cloud: CoverageCloud) -> httpx.Response:
     return request(cloud, "PUT", caller=caller, headers=_VERSION | source)
 
 
+def _made_container(cloud: CoverageCloud, name: str) -> httpx.Response:
+    return request(cloud, "PUT", f"/{name}", caller=issuer(cloud), content=b"", headers=_VERSION)
+
+
 REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     "unknown account": lambda cloud: request(cloud, "GET", host="nobody.blob.core.windows.net"),
     "write without a bearer": lambda cloud: _anonymous(cloud, "PUT"),
@@ -153,6 +157,9 @@ REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     "list after a marker that is none": lambda cloud: _listed(cloud, "restype=container&comp=list&marker=%21"),
     "list with snapshots": lambda cloud: _listed(cloud, "restype=container&comp=list&include=snapshots"),
     "container's properties": lambda cloud: _listed(cloud, "restype=container"),
+    "container that is there": lambda cloud: _made_container(cloud, "hc1oidc?restype=container"),
+    "container of another name": lambda cloud: _made_container(cloud, "Made?restype=container"),
+    "blob of the root container": lambda cloud: _made_container(cloud, "blob"),
     "copy from another account": lambda cloud: _copied(cloud, "https://other.blob.core.windows.net/hc1oidc/jwks"),
     "blob that is not emulated": lambda cloud: _written(cloud, _VERSION | {"x-ms-blob-type": "PageBlob"}),
 }

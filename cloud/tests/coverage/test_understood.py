@@ -148,7 +148,7 @@ def _options(operation: Operation) -> dict[str, str]:
         case "keyvault":
             return {"api-version": "7.4"}
         case "blob" if operation.path == "/{container}":
-            return {"restype": "container", "comp": "list"}
+            return {"restype": "container"} | ({"comp": "list"} if operation.method == "GET" else {})
         case "imds":
             return {"api-version": "2018-02-01", "resource": "https://vault.azure.net"}
         case "entra" if operation.path == "/common/discovery/instance":

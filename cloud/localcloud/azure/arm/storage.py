@@ -19,18 +19,21 @@ from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, Seed
 from localcloud.azure.blob.contents import (
     ACCOUNTS,
     BLOB_SERVICES,
+    CONTAINER_NAME,
     CONTAINERS,
     AccountKeys,
     Accounts,
     Blobs,
     allows_anyone,
     container_not_found,
+    invalid_name,
+    new_container,
     public_access_not_permitted,
+    time_now,
 )
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.shared.understood import ANY, Members, Understood
-from localcloud.core import clock
 from localcloud.core.store import Document, Store
 
 _ACCOUNT_NAME: Final = re.compile(r"[a-z0-9]{3,24}")
@@ -40,7 +43,6 @@ _INVALID: Final = (
 )
 _TAKEN: Final = "The storage account named {} is already taken."
 _FILE_SERVICES: Final = f"{ACCOUNTS}/fileServices"
-_CONTAINER_NAME: Final = re.compile(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*")
 _KINDS: Final = frozenset({"Storage", "StorageV2", "BlobStorage", "FileStorage", "BlockBlobStorage"})
 _SKU_NAME: Final = re.compile(r"(Standard|Premium)(V2)?_([A-Z]+)", re.IGNORECASE)
 _PUBLIC_ACCESS: Final = ("None", "Blob", "Container")
@@ -167,8 +169,8 @@ class BlobContainers(WrittenType):
 
     async def put(self, call: Call) -> Response:
         container = self.envelope(call, tracked=False)
-        if not _CONTAINER_NAME.fullmatch(call.path.name):
-            raise ServiceError(400, "InvalidResourceName", "The specified resource name contains invalid characters.")
+        if not CONTAINER_NAME.fullmatch(call.path.name):
+            raise invalid_name()
         if unknown := sorted(set(call.properties) - {"publicAccess", "metadata"}):
             raise errors.bad_request(f"Could not find member '{unknown[0]}' on a blob container.")
         asked_access = call.properties.get("publicAccess", "None")
@@ -180,7 +182,7 @@ class BlobContainers(WrittenType):
             raise public_access_not_permitted()
         metadata = call.properties.get("metadata")
         asked = {"publicAccess": access, **({"metadata": metadata} if metadata else {})}
-        return self.written(call, {**container, "properties": {**_new_container(), **asked}})
+        return self.written(call, {**container, "properties": {**new_container(), **asked}})
 
     def not_found(self, call: Call) -> ServiceError:
         return container_not_found()
@@ -204,10 +206,10 @@ class FileShares(WrittenType):
 
     async def put(self, call: Call) -> Response:
         share = self.envelope(call, tracked=False)
-        if not _CONTAINER_NAME.fullmatch(call.path.name):
-            raise ServiceError(400, "InvalidResourceName", "The specified resource name contains invalid characters.")
+        if not CONTAINER_NAME.fullmatch(call.path.name):
+            raise invalid_name()
         kept = {"shareQuota": 5120, "enabledProtocols": "SMB", "accessTier": "TransactionOptimized", **call.properties}
-        return self.written(call, {**share, "properties": {**kept, "lastModifiedTime": _time()}})
+        return self.written(call, {**share, "properties": {**kept, "lastModifiedTime": time_now()}})
 
 
 def _sku(body: Mapping[str, Any]) -> dict[str, str]:
@@ -222,7 +224,7 @@ def _sku(body: Mapping[str, Any]) -> dict[str, str]:
 
 def _made(name: str, location: str) -> dict[str, Any]:
     """The service's own properties of a new account, as recorded from Azure (COVERAGE.md)."""
-    now = _time()
+    now = time_now()
     service = {"keyType": "Account", "enabled": True, "lastEnabledTime": now}
     return {
         "provisioningState": "Succeeded",
@@ -259,24 +261,3 @@ def types() -> tuple[ResourceType, ...]:
         SeededType(_FILE_SERVICES),
         FileShares(),
     )
-
-
-def _new_container() -> dict[str, Any]:
-    """The service's own properties of a written container, as recorded from Azure (COVERAGE.md)."""
-    return {
-        "deleted": False,
-        "remainingRetentionDays": 0,
-        "defaultEncryptionScope": "$account-encryption-key",
-        "denyEncryptionScopeOverride": False,
-        "leaseStatus": "Unlocked",
-        "leaseState": "Available",
-        "lastModifiedTime": _time(),
-        "legalHold": {"hasLegalHold": False, "tags": []},
-        "hasImmutabilityPolicy": False,
-        "hasLegalHold": False,
-    }
-
-
-def _time() -> str:
-    """Now, to a tenth of a microsecond, as Azure Storage writes it."""
-    return clock.now().strftime("%Y-%m-%dT%H:%M:%S.%f0Z")

@@ -2,8 +2,8 @@
 
 The account is named by the Host header. Source: REST reference of Blob Storage (Put Blob, Get Blob, Delete Blob,
 Copy Blob, List Blobs, "Authorize with Microsoft Entra ID", "Configure anonymous read access"). Left out: shared access
-signatures, blocks, conditions, leases, copies between accounts, and all of index tags but writing them with the
-blob.
+signatures, blocks, conditions, leases, copies between accounts, public access and metadata of a container that is made
+here, and all of index tags but writing them with the blob.
 """
 
 from __future__ import annotations
@@ -265,7 +265,8 @@ _WRITTEN: Final = Understood.of(
     headers=" ".join(("x-ms-blob-type x-ms-blob-content-type x-ms-blob-cache-control", HEADER, _COPY_SOURCE, *_HASHES)),
     body=None,
 )
-_ACTION: Final = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs"
+_CONTAINER: Final = "/{container}"
+_CONTAINERS: Final = Understood.of("restype")
 # The first version that takes tokens of Entra ID.
 _FIRST_VERSION: Final = "2017-11-09"
 
@@ -277,7 +278,9 @@ def app(cloud: LocalAzure) -> Starlette:
         plane.route("GET", _PATH, "read", plane.get_blob, _READ),
         plane.route("PUT", _PATH, "write", plane.put_blob, _WRITTEN),
         plane.route("DELETE", _PATH, "delete", plane.delete_blob),
-        plane.route("GET", "/{container}", "read", plane.list_blobs, _LISTED),
+        plane.route("GET", _CONTAINER, "read", plane.list_blobs, _LISTED),
+        plane.route("PUT", _CONTAINER, "write", plane.put_container, _CONTAINERS),
+        plane.route("DELETE", _CONTAINER, "delete", plane.delete_container, _CONTAINERS),
     ]
     return service_app("blob", routes, faults=cloud.faults, holder=cloud.holder, render=contents.render)
 
@@ -322,10 +325,10 @@ class _DataPlane:
             check_headers(request.headers, understood.headers, refusal)
             if understood.body is not None and await request.body():
                 raise refusal("the body")
-            if container is None:
+            if container is None and handler != self.put_container:
                 raise contents.container_not_found()
-            name = request.path_params.get("name", "")
-            return await handler(_BlobCall(request, account["name"], container["name"], name))
+            named = request.path_params["container"] if container is None else container["name"]
+            return await handler(_BlobCall(request, account["name"], named, request.path_params.get("name", "")))
 
         return Route(path, authorized, methods=[method])
 
@@ -338,6 +341,25 @@ class _DataPlane:
         endpoint = f"https://{call.account}.blob.{cloud_of(call.request.scope).storage_suffix}"
         body = list_page(call.container, endpoint, asked, blobs)
         return Response(body, media_type="application/xml")
+
+    async def put_container(self, call: _BlobCall) -> Response:
+        account = self._of_container(call)
+        if not contents.CONTAINER_NAME.fullmatch(call.container):
+            raise contents.invalid_name()
+        if self._accounts.container(account, call.container):
+            raise contents.container_exists()
+        self._accounts.make_container(account, call.container)
+        return Response(status_code=201)
+
+    async def delete_container(self, call: _BlobCall) -> Response:
+        self._accounts.delete_container(self._of_container(call), call.container)
+        return Response(status_code=202)
+
+    def _of_container(self, call: _BlobCall) -> Document:
+        """The account of a request about a container; the root container's blobs have such a path, too."""
+        if call.request.query_params.get("restype") != "container":
+            raise contents.not_emulated("blobs of the root container")
+        return self._account(call.request)
 
     async def get_blob(self, call: _BlobCall) -> Response:
         blob = self._blobs.get(call.account, call.container, call.name)
@@ -442,14 +464,17 @@ class _DataPlane:
             raise contents.bearer_refused(challenge) from None
         if request.headers.get("x-ms-version", "") < _FIRST_VERSION:
             raise contents.bearer_refused(challenge)
-        needed = [(operation, request.path_params["container"])]
+        # To make and delete a container are no data actions (Create Container, Delete Container).
+        data = operation == "read" or "name" in request.path_params
+        needed = [(f"blobs/{operation}" if data else operation, request.path_params["container"])]
         if HEADER in request.headers:
-            needed.append(("tags/write", request.path_params["container"]))
+            needed.append(("blobs/tags/write", request.path_params["container"]))
         if _COPY_SOURCE in request.headers:
-            needed.append(("read", self._copied(request, account["name"])[0]))
+            needed.append(("blobs/read", self._copied(request, account["name"])[0]))
         for action, name in needed:
             scope = f"{account['id']}/blobServices/default/containers/{name}"
-            if not self._cloud.authorization.allowed(caller.object_id, f"{_ACTION}/{action}", scope, data=True):
+            full = f"{contents.CONTAINERS}/{action}"
+            if not self._cloud.authorization.allowed(caller.object_id, full, scope, data=data):
                 raise contents.permission_mismatch()
 
 
