@@ -27,7 +27,7 @@ Object = dict[str, Any]
 T = TypeVar("T")
 
 NAMESPACE = "clusters-hc1"
-QUICK: Final = Intervals(rotation=0.05, mount=(0.05, 0.1), restart=(0.05, 0.1))
+QUICK: Final = Intervals(rotation=0.05, mount=(0.05, 0.1), restart=(0.05, 0.1), ending=0.05)
 _AWAITED_SECONDS = 120  # until a missing event is a failure; no test waits for it otherwise
 
 

@@ -6,7 +6,7 @@ pulled and container isolation does not exist: a container's command runs as a p
 project's own environment, with the volumes' paths in its arguments and variables pointed at the local mounts.
 
 Left out on purpose: probes other than httpGet (a pod that has them is refused with an event), resource limits,
-security contexts, `workingDir`, the server of a kubelet: with a real API server, a container's output is in
+security contexts, the server of a kubelet: with a real API server, a container's output is in
 `<stateDir>/logs/<namespace>/<pod>/<container>.log`.
 """
 

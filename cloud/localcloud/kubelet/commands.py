@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import base64
+import math
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -18,6 +21,16 @@ from localcloud.kubernetes.pod_output import MOUNT_ROOT_VARIABLE, localiser
 
 _PATH: Final = f"{Path(sys.prefix) / 'bin'}:/usr/local/bin:/usr/bin:/bin"
 _REFERENCE: Final = re.compile(r"\$(\$|\(([-._a-zA-Z][-._a-zA-Z0-9]*)\))")
+# What a quantity's suffix stands for (apimachinery `pkg/api/resource/suffix.go`).
+_SUFFIXES: Final = {
+    **{suffix: Decimal(1000) ** power for power, suffix in enumerate(("n", "u", "m", "", *"kMGTPE"), -3)},
+    **{f"{suffix}i": Decimal(1024) ** power for power, suffix in enumerate("KMGTPE", 1)},
+}
+# A container without a limit has what the node has.
+_CAPACITY: Final = {
+    "cpu": str(os.cpu_count()),
+    "memory": str(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")),
+}
 
 
 class ConfigError(Exception):
@@ -40,18 +53,25 @@ class Machine:
 
     def program(self, command: str) -> str | None:
         """The program with the name of an absolute path, None if there is none."""
-        if self.programs is None or not command.startswith("/"):
+        return self._named(Path(command).name) if command.startswith("/") else None
+
+    def entry_point(self, image: str) -> str | None:
+        """The program with the name of an image, such as `agent` of `example.com/team/agent:v1`, None without one."""
+        return self._named(re.split("[:@]", image.rpartition("/")[2])[0])
+
+    def _named(self, name: str) -> str | None:
+        if self.programs is None or not (path := self.programs / name).is_file():
             return None
-        path = self.programs / Path(command).name
-        return str(path) if path.exists() else None
+        return str(path)
 
 
 @dataclass(frozen=True)
 class ContainerCommand:
-    """Program and arguments of a container, and its whole environment."""
+    """Program and arguments of a container, its whole environment, and where it runs."""
 
     arguments: Sequence[str]
     environment: Mapping[str, str]
+    directory: Path
 
 
 async def build(
@@ -60,10 +80,11 @@ async def build(
     """The command of a container.
 
     Absolute paths under the container's mounts are pointed at `tree`, in arguments and variables alike; so a document
-    that names such a path itself (a cloud config) needs the variable PROBE_MOUNT_ROOT, which holds the tree.
+    that names such a path itself (a cloud config) needs the variable PROBE_MOUNT_ROOT, which holds the tree. A
+    container without a command runs what stands for the entry point of its image.
 
     Raises:
-        ConfigError: no command, an unknown field reference, a missing Secret, ConfigMap or key.
+        ConfigError: no program, an unknown field reference, a missing Secret, ConfigMap or key.
         ApiError, httpx.HTTPError: the API server fails to return a Secret or ConfigMap.
     """
     paths = [mount["mountPath"] for mount in container.get("volumeMounts", [])]
@@ -71,9 +92,11 @@ async def build(
     declared = await _declared(pod, container, cluster)
     words = [*container.get("command", []), *container.get("args", [])]
     if not container.get("command"):
-        raise ConfigError(
-            "the container has no command: images are not pulled on a local node, so there is no entry point"
-        )
+        if (entry_point := machine.entry_point(container.get("image", ""))) is None:
+            raise ConfigError(
+                "the container has no command: images are not pulled on a local node, so there is no entry point"
+            )
+        words = [entry_point, *words]
     api_server = urlsplit(machine.api_server)
     environment = {
         "PATH": _PATH,
@@ -88,7 +111,13 @@ async def build(
         **{name: local(value) for name, value in declared.items()},
     }
     program, *arguments = [expand(word, declared) for word in words]
-    return ContainerCommand([machine.program(program) or local(program), *map(local, arguments)], environment)
+    asked = container.get("workingDir", "")
+    return ContainerCommand(
+        [machine.program(program) or local(program), *map(local, arguments)],
+        environment,
+        # Outside of the mounts, what the image would hold.
+        Path.cwd() if local(asked) == asked else Path(local(asked)),
+    )
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
@@ -108,7 +137,7 @@ async def _declared(pod: Object, container: dict[str, Any], cluster: ClusterCach
     declared: dict[str, str] = {}
     for variable in container.get("env", []):
         value = (
-            await _referred(pod, variable["valueFrom"], cluster)
+            await _referred(pod, container, variable["valueFrom"], cluster)
             if "valueFrom" in variable
             else variable.get("value", "")
         )
@@ -118,13 +147,17 @@ async def _declared(pod: Object, container: dict[str, Any], cluster: ClusterCach
     return declared
 
 
-async def _referred(pod: Object, source: dict[str, Any], cluster: ClusterCache) -> str | None:
+async def _referred(
+    pod: Object, container: dict[str, Any], source: dict[str, Any], cluster: ClusterCache
+) -> str | None:
     namespace = pod["metadata"]["namespace"]
     if reference := source.get("fieldRef"):
         value = field_at(pod, reference["fieldPath"])
         if value is None:
             raise ConfigError(f"field reference {reference['fieldPath']}: the pod has no such string field")
         return value
+    if reference := source.get("resourceFieldRef"):
+        return _resource(pod, reference.get("containerName") or container["name"], reference)
     if reference := source.get("secretKeyRef"):
         document = await cluster.secret(namespace, reference.get("name", ""))
         encoded = _key(document, "secret", namespace, reference)
@@ -133,6 +166,22 @@ async def _referred(pod: Object, source: dict[str, Any], cluster: ClusterCache) 
         document = await cluster.config_map(namespace, reference.get("name", ""))
         return _key(document, "configmap", namespace, reference)
     raise ConfigError(f"the local kubelet has no variables from {', '.join(source)}")
+
+
+def _resource(pod: Object, name: str, reference: Mapping[str, Any]) -> str:
+    """A request or limit of the container in units of the divisor, rounded up (`pkg/api/v1/resource/helpers.go`)."""
+    every = {each["name"]: each for each in (*pod["spec"].get("initContainers", ()), *pod["spec"]["containers"])}
+    if name not in every:
+        raise ConfigError(f"container {name} not found")
+    kind, _, resource = reference["resource"].partition(".")
+    missing = _CAPACITY.get(resource, "0") if kind == "limits" else "0"
+    value = every[name].get("resources", {}).get(kind, {}).get(resource, missing)
+    return str(math.ceil(_quantity(value) / (_quantity(reference.get("divisor", "1")) or 1)))
+
+
+def _quantity(value: str | float) -> Decimal:
+    number = str(value).rstrip("".join(_SUFFIXES))
+    return Decimal(number) * _SUFFIXES[str(value)[len(number) :]]
 
 
 def _key(document: Object | None, kind: str, namespace: str, reference: Mapping[str, Any]) -> str | None:

@@ -36,6 +36,7 @@ class Intervals:
         mount: the first and the longest pause after a failed mount (kubelet: 0.5 s to 2 min).
         restart: the same before a container that ended runs again (kubelet: 10 s to 5 min).
         steady: a container that ran this long starts with the first delay again (kubelet: 10 min).
+        ending: the longest grace period of a pod when the kubelet itself ends, for which `stop` gives it ten seconds.
     """
 
     rotation: float = 120.0
@@ -43,6 +44,7 @@ class Intervals:
     mount: tuple[float, float] = (0.5, 4.0)
     restart: tuple[float, float] = (1.0, 30.0)
     steady: float = 60.0
+    ending: float = 5.0
 
 
 # readinessProbe and livenessProbe by httpGet.
@@ -184,7 +186,7 @@ class ContainerProcess:
         return code if code >= 0 else 128 - code
 
     async def stop(self, grace: float) -> None:
-        """End the group: SIGTERM, and SIGKILL after `grace` seconds."""
+        """End the group: SIGTERM, and SIGKILL after `grace` seconds, or at `kill`."""
         if self._is_over:
             return  # the id may belong to another process by now
         self._signal(signal.SIGTERM)
@@ -194,6 +196,11 @@ class ContainerProcess:
         self._signal(signal.SIGKILL)
         await self._process.wait()
         self._ended()
+
+    def kill(self) -> None:
+        """Send SIGKILL to a group that takes its time."""
+        if not self._is_over:
+            self._signal(signal.SIGKILL)
 
     def last_output(self) -> str:
         """The last 2,048 bytes of the output, for a termination message."""
@@ -217,9 +224,8 @@ def _end_with_parent() -> None:
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-# The longest grace period of a container, in seconds, whatever its terminationGracePeriodSeconds: nothing here drains
-# connections, and `stop` gives the kubelet itself ten.
-_LONGEST_GRACE: Final = 5
+# The default of terminationGracePeriodSeconds.
+_GRACE: Final = 30.0
 
 
 @dataclass(frozen=True)
@@ -287,6 +293,14 @@ class Container:
         self._restart_policy = restart_policy
         self.status = ContainerStatus(spec["name"], spec.get("image", ""))
         self.has_started = asyncio.Event()
+        # In seconds, until the container is forced to end.
+        self.grace: float = pod["spec"].get("terminationGracePeriodSeconds", _GRACE)
+        self._process: ContainerProcess | None = None
+
+    def kill(self) -> None:
+        """Force the container to end, if it runs."""
+        if self._process is not None:
+            self._process.kill()
 
     async def run(self) -> None:
         """Start the container, and restart it as its restart policy says."""
@@ -318,11 +332,11 @@ class Container:
         node = self._node
         command = await commands.build(self._pod, self._spec, self._tree, node.machine, node.cluster)
         namespace, pod, name = self._pod["metadata"]["namespace"], self._pod["metadata"]["name"], self._spec["name"]
-        process = await ContainerProcess.start(
+        command.directory.mkdir(parents=True, exist_ok=True)
+        process = self._process = await ContainerProcess.start(
             command.arguments,
             command.environment,
-            # What the image would hold.
-            cwd=Path.cwd(),
+            cwd=command.directory,
             log=node.logs_of(self._pod) / f"{name}.log",
             pids=node.state_dir / "pids",
             name=f"{namespace}-{pod}-{name}",
@@ -339,7 +353,7 @@ class Container:
         finally:
             for task in probing:
                 task.cancel()
-            await process.stop(self._grace)
+            await process.stop(self.grace)
         self.status.is_ready = False
         self.status.last_state = {
             "terminated": {
@@ -379,12 +393,7 @@ class Container:
         finally:
             probing.cancel()
         await self._node.recorder.warning(self._pod, "Unhealthy", f"Liveness probe failed: {problem}")
-        await process.stop(self._grace)
-
-    @property
-    def _grace(self) -> float:
-        grace: float = self._pod["spec"].get("terminationGracePeriodSeconds", _LONGEST_GRACE)
-        return min(grace, _LONGEST_GRACE)
+        await process.stop(self.grace)
 
     def _restarts_after(self, code: int) -> bool:
         return self._restart_policy == "Always" or (self._restart_policy == "OnFailure" and code != 0)

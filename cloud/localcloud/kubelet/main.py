@@ -9,7 +9,7 @@ import os
 import shutil
 import signal
 import ssl
-from collections.abc import Collection, Coroutine
+from collections.abc import Collection, Coroutine, Sequence
 from contextlib import closing, suppress
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -31,7 +31,7 @@ from localcloud.kubelet.deployments import DeploymentController
 from localcloud.kubelet.http_get import HttpGetter
 from localcloud.kubelet.pods import PodWorker
 from localcloud.kubelet.selection import is_terminating
-from localcloud.kubelet.services import ServiceProxy
+from localcloud.kubelet.services import Record, ServiceProxy
 from localcloud.kubernetes.calls import ApiError, Object
 from localcloud.kubernetes.kubeconfig import connection
 
@@ -69,6 +69,8 @@ class PodManager:
         self._name = name
         self._workers: dict[Key, PodWorker] = {}
         self._stopping: dict[str, asyncio.Task[None]] = {}
+        self._ending: set[PodWorker] = set()
+        self._records: Sequence[Record] = ()
         self._binding: dict[str, asyncio.Task[None]] = {}
 
     def pod_changed(self, key: Key) -> None:
@@ -86,7 +88,7 @@ class PodManager:
         if pod["spec"].get("nodeName") != self._name:
             return
         if not is_terminating(pod):
-            self._workers[key] = PodWorker(self._node, pod, self._address(pod))
+            self._workers[key] = PodWorker(self._node, pod, self._address(pod), self._records)
         elif pod["metadata"]["uid"] not in self._stopping:
             # None of its processes runs: an earlier kubelet was killed.
             self._begin(pod["metadata"]["uid"], self._confirm(key, pod["metadata"]["uid"]))
@@ -96,6 +98,12 @@ class PodManager:
         for (place, _), worker in self._workers.items():
             if place == namespace:
                 worker.wake()
+
+    def named(self, records: Sequence[Record]) -> None:
+        """Tell every pod the names of the Services."""
+        self._records = records
+        for worker in self._workers.values():
+            worker.name(records)
 
     def vault_changed(self) -> None:
         """Poll the vaults of all mounts: a secret or its roles may have changed."""
@@ -107,10 +115,12 @@ class PodManager:
         """Stop every pod; their objects stay, and their status reports it."""
         async with asyncio.TaskGroup() as group:
             for worker in self._workers.values():
-                group.create_task(worker.stop(is_gone=False))
-            for task in self._stopping.values():
-                group.create_task(_finished(task))
-            for task in self._binding.values():
+                group.create_task(worker.stop(None))
+            if tasks := [*self._stopping.values(), *self._binding.values()]:
+                await asyncio.wait(tasks, timeout=self._node.intervals.ending)
+            for worker in self._ending:
+                worker.kill()
+            for task in tasks:
                 group.create_task(_finished(task))
         self._workers.clear()
 
@@ -143,13 +153,16 @@ class PodManager:
         task.add_done_callback(lambda _: self._stopping.pop(uid, None))
 
     async def _stop(self, worker: PodWorker) -> None:
-        await worker.stop(is_gone=True)
+        metadata = worker.pod["metadata"]
+        key = metadata["namespace"], metadata["name"]
+        self._ending.add(worker)
+        await worker.stop(self._node.cluster.pods.objects.get(key, worker.pod))
+        self._ending.remove(worker)
         for other in self._workers.values():
             if other.workload == worker.workload and other.is_mounted:
                 selection.link(self._node.mounts, other.pod)
                 break
-        metadata = worker.pod["metadata"]
-        await self._confirm((metadata["namespace"], metadata["name"]), worker.uid)
+        await self._confirm(key, worker.uid)
 
     async def _confirm(self, key: Key, uid: str) -> None:
         """Delete a pod from the API whose processes have ended."""
@@ -226,7 +239,7 @@ class _Kubelet:
         )
         self._pods = PodManager(node, NODE)
         self._deployments = DeploymentController(self._cluster, NODE)
-        self._services = ServiceProxy(self._cluster, environment.kubernetes_endpoint)
+        self._services = ServiceProxy(self._cluster, environment.kubernetes_endpoint, self._pods.named)
         self._has_services = environment.cluster == ClusterKind.API_SERVER
 
     async def run(self, stopped: asyncio.Event) -> None:
@@ -269,6 +282,7 @@ class _Kubelet:
         elif resource is PODS:
             self._pods.pod_changed(key)
             self._deployments.pod_changed(key)
+            self._services.pod_changed()
         else:
             self._pods.content_changed(key[0])
 

@@ -13,11 +13,13 @@ from typing import Any
 import httpx
 
 from localcloud.core import clock, processes
+from localcloud.core.files import write_if_changed
 from localcloud.kubelet import selection
 from localcloud.kubelet.client import PODS
 from localcloud.kubelet.containers import Container, Node
 from localcloud.kubelet.csi import MountError
 from localcloud.kubelet.selection import condition, workload_of
+from localcloud.kubelet.services import Record, hosts_of
 from localcloud.kubelet.volumes import Volumes
 from localcloud.kubernetes.calls import ApiError, Object
 
@@ -62,9 +64,9 @@ _log = logging.getLogger(__name__)
 
 
 class PodWorker:
-    """Runs one Pod object until `stop`."""
+    """Runs one Pod object until `stop`. `records` are the names that it may ask for."""
 
-    def __init__(self, node: Node, pod: Object, address: str) -> None:
+    def __init__(self, node: Node, pod: Object, address: str, records: Sequence[Record] = ()) -> None:
         status = {"podIP": address, "hostIP": "127.0.0.1"}
         self._pod = {**pod, "status": {**pod.get("status", {}), **status}}
         self._node = node
@@ -83,6 +85,7 @@ class PodWorker:
         self._reported: dict[str, Any] = {}
         self.is_mounted = False
         self._started_at = clock.rfc3339(clock.now())
+        self._records = records
         self._task = asyncio.create_task(self._run())
 
     @property
@@ -112,15 +115,29 @@ class PodWorker:
         policy = restart_policy(self._pod, spec, is_init=is_init)
         return Container(self._node, self._pod, spec, self._tree, self._status_changed, restart_policy=policy)
 
-    async def stop(self, *, is_gone: bool) -> None:
-        """End the processes and remove the mounts; a pod that stays in the API gets the status of a stopped pod."""
+    def name(self, records: Sequence[Record]) -> None:
+        """Write the pod's hosts file, once it has a tree: the pod's own name, and these."""
+        self._records = records
+        if self._tree.exists():
+            write_if_changed(self._tree / selection.HOSTS, hosts_of(self._pod, records))
+
+    def kill(self) -> None:
+        """Force a pod to end that takes its time."""
+        for container in (*self._init_containers, *self._containers):
+            container.kill()
+
+    async def stop(self, deleted: Object | None) -> None:
+        """End the processes and remove the mounts of a pod; None for one that stays in the API, as a stopped pod."""
+        for container in (*self._init_containers, *self._containers):
+            grace: float = (deleted or {}).get("metadata", {}).get("deletionGracePeriodSeconds", container.grace)
+            container.grace = grace if deleted is not None else min(grace, self._node.intervals.ending)
         self._task.cancel()
         with suppress(asyncio.CancelledError):
             await self._task
         with suppress(ApiError, httpx.HTTPError):
             await self._volumes.tear_down()
         selection.unlink(self._node.mounts, self._pod)
-        if is_gone:
+        if deleted is not None:
             logs = self._node.logs_of(self._pod)
             shutil.rmtree(logs, ignore_errors=True)
             with suppress(OSError):
@@ -139,6 +156,7 @@ class PodWorker:
                 group.create_task(self._report_status())
                 self._status_changed()
                 await self._mount()
+                self.name(self._records)
                 selection.link(self._node.mounts, self._pod)
                 self.is_mounted = True
                 group.create_task(self._keep_volumes())

@@ -16,6 +16,10 @@ from localcloud.kubernetes.calls import Object
 # not write into each other's files; the workload's name is a link.
 
 
+HOSTS: Final = ".hosts"
+"""A pod's hosts file in its tree: a container sees it at `/etc/hosts` if its program makes a root of the tree."""
+
+
 def tree_of(mounts: Path, pod: Object) -> Path:
     """The pod's own tree. No Kubernetes name begins with a dot, so it differs from every workload's."""
     namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]

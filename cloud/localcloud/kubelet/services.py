@@ -1,7 +1,8 @@
 """Services on loopback: a connection to a Service's cluster IP reaches one of its ready pods (kube-proxy's part).
 
 The cluster IPs of the local kube-apiserver are in 127.32.0.0/11, all of which are loopback addresses on Linux. A pod's
-address is a loopback address as well, which the API refuses in Endpoints, so pods are selected here.
+address is a loopback address as well, which the API refuses in Endpoints, so pods are selected here. A server of DNS
+would need a port that only root may open: what it would answer is in each pod's hosts file.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -27,17 +29,39 @@ _log = logging.getLogger(__name__)
 Address = tuple[str, int]
 """Host and port."""
 
+_ZONE: Final = "svc.cluster.local"
+
+
+@dataclass(frozen=True)
+class Record:
+    """An address of a Service, or of one of its pods, by the name that DNS has for it in its namespace."""
+
+    address: str
+    namespace: str
+    name: str
+
 
 class ServiceProxy:
-    """Listens at the cluster IP of each Service, on TCP only, as long as the Service exists."""
+    """Listens at the cluster IP of each Service, on TCP only, as long as the Service exists.
 
-    def __init__(self, cluster: ClusterCache, api_server: str) -> None:
+    `named` is called with the records of all Services whenever they may have changed.
+    """
+
+    def __init__(
+        self, cluster: ClusterCache, api_server: str, named: Callable[[Sequence[Record]], None] = lambda _: None
+    ) -> None:
         self._cluster = cluster
         at = urlsplit(api_server)
         self._api_server = str(at.hostname), int(at.port or 443)
         self._queue: asyncio.Queue[Key] = asyncio.Queue()
         self._services = Reflector(cluster.client, SERVICES, self._queue.put_nowait)
         self._listening: dict[Key, dict[Address, asyncio.Server]] = {}
+        self._named = named
+        self._renamed = asyncio.Event()
+
+    def pod_changed(self) -> None:
+        """A pod may have begun or ceased to be one of a Service's."""
+        self._renamed.set()
 
     async def run(self) -> None:
         """Follow the Services until cancelled, then close every listener."""
@@ -45,6 +69,7 @@ class ServiceProxy:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._services.run())
                 group.create_task(self._reconcile())
+                group.create_task(self._name())
         finally:
             for servers in self._listening.values():
                 for server in servers.values():
@@ -60,6 +85,15 @@ class ServiceProxy:
             for address in wanted - present.keys():
                 with suppress(OSError):
                     present[address] = await self._listen(key, address)
+
+            self._renamed.set()
+
+    async def _name(self) -> None:
+        while True:
+            await self._renamed.wait()
+            self._renamed.clear()
+            pods = self._cluster.pods.objects.values()
+            self._named([record for service in self._services.objects.values() for record in records_of(service, pods)])
 
     async def _listen(self, key: Key, address: Address) -> asyncio.Server:
         async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -106,6 +140,32 @@ def addresses_of(service: Object | None) -> set[Address]:
     if address == "None" or not address:
         return set()
     return {(address, port["port"]) for port in spec.get("ports", []) if port.get("protocol", "TCP") == "TCP"}
+
+
+def records_of(service: Object, pods: Iterable[Object]) -> Iterator[Record]:
+    """What DNS knows of a Service: its cluster IP, or the pods of a headless one, each by its host name, too."""
+    namespace, name = service["metadata"]["namespace"], service["metadata"]["name"]
+    address = service["spec"].get("clusterIP", "")
+    if address and address != "None":
+        yield Record(address, namespace, name)
+    for pod in pods if address == "None" else ():
+        if selects(service, pod):
+            yield Record(pod["status"]["podIP"], namespace, name)
+            if (spec := pod["spec"]).get("subdomain") == name and spec.get("hostname"):
+                yield Record(pod["status"]["podIP"], namespace, f"{spec['hostname']}.{name}")
+
+
+def hosts_of(pod: Object, records: Sequence[Record]) -> str:
+    """The hosts file of a pod: its own names (`pkg/kubelet/kubelet_pods.go`), and what its `resolv.conf` would find."""
+    namespace, spec = pod["metadata"]["namespace"], pod["spec"]
+    own = spec.get("hostname") or pod["metadata"]["name"]
+    full = [f"{own}.{spec['subdomain']}.{namespace}.{_ZONE}"] if spec.get("subdomain") else []
+    lines = [("127.0.0.1", ["localhost"]), (pod["status"]["podIP"], [*full, own])]
+    for record in records:
+        outside = f"{record.name}.{record.namespace}"
+        names = [outside, f"{outside}.svc", f"{outside}.{_ZONE}"]
+        lines.append((record.address, [record.name, *names] if record.namespace == namespace else names))
+    return "".join(f"{address}\t{' '.join(names)}\n" for address, names in lines)
 
 
 def selects(service: Object, pod: Object) -> bool:

@@ -122,6 +122,36 @@ def test_variables_come_from_the_pod_from_objects_and_from_each_other(cluster: C
 
 
 @pytest.mark.parametrize(
+    ("reference", "value"),
+    [
+        ({"resource": "requests.memory", "containerName": "c"}, str(128 << 20)),
+        ({"resource": "requests.memory", "divisor": "1M"}, "135"),
+        ({"resource": "requests.cpu"}, "1"),
+        ({"resource": "requests.cpu", "divisor": "1m"}, "50"),
+        ({"resource": "requests.ephemeral-storage"}, "0"),
+        ({"resource": "limits.cpu"}, str(os.cpu_count())),
+    ],
+    ids=["bytes", "rounded up", "a part of a core", "milli", "not requested", "without a limit the node's"],
+)
+def test_a_variable_has_what_a_container_requests(
+    cluster: ClusterApi, kubelet: Kubelet, reference: Object, value: str
+) -> None:
+    requested = {"requests": {"cpu": "50m", "memory": "128Mi"}}
+    env = [{"name": "HAS", "valueFrom": {"resourceFieldRef": reference}}]
+
+    _, variables = shown(cluster, kubelet, pod("web", command=prints_environment(), env=env, resources=requested))
+
+    assert variables["HAS"] == value
+
+
+def test_a_container_runs_where_it_asks_to(cluster: ClusterApi, kubelet: Kubelet) -> None:
+    cluster.create(PODS, pod("web", SCRATCH, command=["pwd"], workingDir="/mnt/v/made/for/it"))
+    cluster.finished("web")
+
+    assert kubelet.log("web").strip() == f"{kubelet.tree('web').resolve()}/mnt/v/made/for/it"
+
+
+@pytest.mark.parametrize(
     ("container", "message"),
     [
         ({"command": None}, "the container has no command: images are not pulled on a local node"),
@@ -145,6 +175,10 @@ def test_variables_come_from_the_pod_from_objects_and_from_each_other(cluster: C
         (
             {"startupProbe": {"httpGet": {"port": 1}}},
             "startupProbe: the local kubelet probes by httpGet in readinessProbe and livenessProbe only",
+        ),
+        (
+            {"env": [{"name": "A", "valueFrom": {"resourceFieldRef": {"resource": "limits", "containerName": "d"}}}]},
+            "container d not found",
         ),
         (
             {"livenessProbe": {"httpGet": {"port": "web"}}, "ports": [{"name": "metrics", "containerPort": 80}]},
@@ -180,8 +214,20 @@ def test_a_program_that_is_not_there_is_named(cluster: ClusterApi, kubelet: Kube
     cluster.event("web", "Failed", "no-such-program")
 
 
+@pytest.mark.parametrize(
+    "started",
+    [
+        {"command": ["/usr/bin/operator", "{}/file"]},
+        {"command": [], "args": ["{}/file"], "image": f"example.com:5000/team/operator:v1@sha256:{'0' * 64}"},
+    ],
+    ids=["by its path", "as the entry point"],
+)
 def test_a_program_of_an_image_runs_whatever_is_mounted_above_its_folder(
-    cluster: ClusterApi, environment: LocalEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: ClusterApi,
+    environment: LocalEnvironment,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    started: Object,
 ) -> None:
     program = tmp_path / "programs/operator"
     program.parent.mkdir()
@@ -189,11 +235,11 @@ def test_a_program_of_an_image_runs_whatever_is_mounted_above_its_folder(
     program.chmod(0o700)
     monkeypatch.setenv("LOCALCLOUD_PROGRAMS", str(program.parent))
     above = "/" + tmp_path.parts[1]
+    words = {key: [w.format(above) for w in words] if key != "image" else words for key, words in started.items()}
 
     with running(environment) as kubelet:
         mounts = [{"name": "v", "mountPath": above}]
-        command = ["/usr/bin/operator", f"{above}/file"]
-        cluster.create(PODS, pod("web", {"name": "v", "emptyDir": {}}, command=command, volumeMounts=mounts))
+        cluster.create(PODS, pod("web", {"name": "v", "emptyDir": {}}, volumeMounts=mounts, **words))
         cluster.finished("web")
 
         assert Path(kubelet.log("web").strip()).parts[-2:] == (tmp_path.parts[1], "file")
@@ -274,6 +320,23 @@ def test_a_container_is_asked_to_end_before_it_is_forced(cluster: ClusterApi, ku
     assert read_from(pipe) == "goodbye\n"
 
 
+def test_a_kubelet_that_stops_waits_no_longer_for_a_deleted_pod(
+    cluster: ClusterApi, kubelet: Kubelet, pipe: Path
+) -> None:
+    script = f"trap 'echo asked > {pipe}' TERM; echo ready > {pipe}; while true; do sleep 600 & wait; done"
+    document = pod("web", command=["sh", "-c", script], spec={"terminationGracePeriodSeconds": 3600})
+    cluster.create(PODS, document)
+    assert read_from(pipe) == "ready\n"
+    cluster.ready("web")
+    (process,) = kubelet.processes()
+    cluster.delete(PODS, "web")
+    assert read_from(pipe) == "asked\n"
+
+    kubelet.stop()
+
+    assert ended(process)
+
+
 def test_a_kubelet_that_stops_leaves_no_process_and_no_mount_and_says_so(cluster: ClusterApi, kubelet: Kubelet) -> None:
     cluster.run(pod("web", SCRATCH))
     (process,) = kubelet.processes()
@@ -294,6 +357,7 @@ def test_pods_have_addresses_of_their_own_and_their_own_files(cluster: ClusterAp
     first, second = (cluster.ready(name)["status"]["podIP"] for name in ("a", "b"))
 
     assert first != second
+    assert (kubelet.tree("a") / ".hosts").read_text() == f"127.0.0.1\tlocalhost\n{first}\ta\n"
     assert kubelet.tree("a").resolve() != kubelet.tree("b").resolve()
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from localcloud.kubelet.client import ApiClient, ApiResource
 from localcloud.kubelet.cluster import ClusterCache
-from localcloud.kubelet.services import ServiceProxy, addresses_of, selects, target_of
+from localcloud.kubelet.services import ServiceProxy, addresses_of, hosts_of, records_of, selects, target_of
 from localcloud.kubernetes.calls import Object
 from localcloud.testing.hosted_clusters import changed
 
@@ -152,6 +152,27 @@ def test_a_service_may_take_pods_that_are_not_ready() -> None:
 
 def test_without_a_selector_no_pod_is_selected() -> None:
     assert not selects(changed(SERVICE, "spec.selector", {}), POD)
+
+
+def test_a_headless_service_has_the_names_of_its_ready_pods() -> None:
+    service = changed(SERVICE, "spec.clusterIP", "None")
+    pod = changed(POD, "spec", {"hostname": "operator-0", "subdomain": "operator", "containers": []})
+    unready = changed(changed(pod, "status.conditions", []), "status.podIP", "127.64.7.8")
+
+    records = [*records_of(service, [pod, unready]), *records_of(changed(SERVICE, "metadata.name", "web"), [pod])]
+
+    assert hosts_of(pod, records) == (
+        "127.0.0.1\tlocalhost\n"
+        "127.64.7.7\toperator-0.operator.hypershift.svc.cluster.local operator-0\n"
+        "127.64.7.7\toperator operator.hypershift operator.hypershift.svc operator.hypershift.svc.cluster.local\n"
+        "127.64.7.7\toperator-0.operator operator-0.operator.hypershift operator-0.operator.hypershift.svc "
+        "operator-0.operator.hypershift.svc.cluster.local\n"
+        "127.32.0.9\tweb web.hypershift web.hypershift.svc web.hypershift.svc.cluster.local\n"
+    )
+    elsewhere = changed(POD, "metadata.namespace", "other")
+    assert hosts_of(elsewhere, records[:1]).splitlines()[2] == (
+        "127.64.7.7\toperator.hypershift operator.hypershift.svc operator.hypershift.svc.cluster.local"
+    )
 
 
 @pytest.mark.parametrize(
