@@ -27,8 +27,8 @@ class RenewedType(StrEnum):
     SECRET = resource_types.CREDENTIAL_SECRET
 
 
-# The part of their names before the slot (`components/azure/control_plane_identity.py`). The resources of the second slot
-# are not in the state before the first renewal.
+# The part of their names before the slot (`components/azure/control_plane_identity.py`). The resources of the second
+# slot are not in the state before the first renewal.
 _OF_A_SLOT: Final = {
     RenewedType.CERTIFICATE: "certificate",
     RenewedType.REGISTRATION: "registration",

@@ -13,7 +13,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from identity.credentials.probe.metrics import Metrics
-from ops.commands.status import render
+from ops.commands.status import render_metrics
 from ops.outputs.rows import Row
 from ops.world.azure import ManagedIdentityRow
 from ops.world.cluster_state import MountedVersion
@@ -37,7 +37,7 @@ def exported() -> dict[str, set[str]]:
     identity = ManagedIdentityRow("hc1", "acrPull", "c", "id", "AcrPull", "exists", ())
     mounted = MountedVersion("hc1", "ingress", "pod", "v1", True, "v2")
     found: dict[str, set[str]] = {}
-    for source in (Metrics().render(), render("dev", [row], [identity], [mounted], lambda *_: False, NOW)):
+    for source in (Metrics().render(), render_metrics("dev", [row], [identity], [mounted], lambda *_: False, NOW)):
         for family in text_string_to_metric_families(source.decode()):
             for sample in family.samples:
                 found.setdefault(sample.name, set()).update(sample.labels)

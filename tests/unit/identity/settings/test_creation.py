@@ -101,10 +101,6 @@ def test_everything_that_is_wrong_with_it_is_in_one_report() -> None:
     ]
 
 
-def pool(**changes: Any) -> dict[str, Any]:
-    return {"nodePool": {"vmSize": "Standard_D4s_v5", **changes}}
-
-
 @pytest.mark.parametrize(("count", "is_refused"), [(261, False), (262, True)])
 def test_every_pod_has_an_address(count: int, is_refused: bool) -> None:
     """65,531 addresses, 251 for a machine with 250 pods."""

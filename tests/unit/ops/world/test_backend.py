@@ -208,7 +208,7 @@ def test_only_a_complete_run_makes_up_for_one_that_failed(
 def test_a_refused_value_belongs_to_its_hosted_cluster(engine: FakeEngine) -> None:
     engine.configures(**configuration())
     sound = known(read_configuration(Engine("dev")))
-    assert (sound.refused, sound.identities.keys(), "ingress" in sound.identities["hc1"]) == ((), {"hc1"}, True)
+    assert (sound.refused, set(sound.identities), "ingress" in sound.identities["hc1"]) == ((), {"hc1"}, True)
     whole = configuration()
     whole["hostedClusters"][0]["vnetID"] = "vnet-1"
     engine.configures(**whole)

@@ -89,7 +89,7 @@ def test_each_pod_and_each_condition_is_compared_with_what_is_expected(server: A
         ("ValidAzureKMSConfig", False, True),
         ("EtcdAvailable", True, False),
     ]
-    of_the_stack = read(server, {**OUTPUTS, "clusterSide": "stack"}, VERSIONS)
+    of_the_stack = read(server, OUTPUTS | {"clusterSide": "stack"}, VERSIONS)
     assert (of_the_stack.conditions, of_the_stack.mounts, of_the_stack.unread) == ((), found.mounts, ())
 
 
