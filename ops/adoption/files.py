@@ -196,7 +196,7 @@ def read_manifest(
         raise CommandError(
             f"{path} has no {KIND}; write one: `kubectl get hostedcluster {cluster} -n <namespace> -o yaml > {path}`"
         )
-    problems = [*_strangers(document, cluster, named, subscription)]
+    problems = [*_mismatches(document, cluster, named, subscription)]
     if problems:
         listed = "\n".join(f"- {problem}" for problem in problems)
         raise CommandError(f"{path} is not the HostedCluster of these files:\n{listed}")
@@ -220,7 +220,7 @@ def named_by_iam(workload: Mapping[str, str]) -> dict[tuple[str, ...], str]:
     return {("spec", *rows[field].workload_path, "clientID"): client_id for field, client_id in workload.items()}
 
 
-def _strangers(
+def _mismatches(
     document: Mapping[str, Any], cluster: str, named: Mapping[tuple[str, ...], str], subscription: str
 ) -> Iterator[str]:
     expected: dict[tuple[str, ...], str] = {

@@ -17,7 +17,6 @@ from rich.text import Text
 
 from identity import resource_types
 from identity.azure.client import AzureClient
-from identity.azure.records import RoleAssignmentRecord
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, WORKLOAD
 from identity.settings.schema.problems import path_of
 from ops.adoption.entry import FoundResources
@@ -142,7 +141,10 @@ class _Matcher:
         assignment = named_role_assignments(self._azure, scope, inputs["roleAssignmentName"])
         if assignment is not None:
             is_other = principal is not None and assignment.principal_id.lower() != principal.lower()
-            if is_other and self._principal_exists(assignment):
+            if is_other and (
+                assignment.principal_type != "ServicePrincipal"
+                or self._azure.directory_object(f"/servicePrincipals/{assignment.principal_id}") is not None
+            ):
                 raise CommandError(
                     f"{assignment.id} has the name of a role assignment of {self._cluster}, and is a role of "
                     f"{assignment.principal_id}, which lives and is not {name_of(resource['urn'])}'s: the next `up` "
@@ -165,11 +167,6 @@ class _Matcher:
         if definition is None:
             return guid
         return f'{"the custom role " if definition.is_custom else ""}"{definition.name}"'
-
-    def _principal_exists(self, assignment: RoleAssignmentRecord) -> bool:
-        if assignment.principal_type != "ServicePrincipal":
-            return True
-        return self._azure.directory_object(f"/servicePrincipals/{assignment.principal_id}") is not None
 
     def _principal(self, owner: str) -> str | None:
         """Object id of the owner's principal; None if it does not exist."""

@@ -31,7 +31,7 @@ from ops.doctor.registry import CHECKS
 from ops.doctor.registry import chosen as checks_of
 from ops.doctor.report import document, report, summary
 from ops.stack.engine import Engine
-from ops.world.look import look
+from ops.world.reader import read_world
 
 T = TypeVar("T")
 
@@ -128,7 +128,7 @@ def doctor(
 
     def examine() -> list[CheckResult]:
         engine.forget()
-        results = diagnose(look(engine, parts, selection), chosen)
+        results = diagnose(read_world(engine, parts, selection), chosen)
         return [result for result in results if selection.has(result.cluster, None)]
 
     def tell(results: Sequence[CheckResult]) -> None:

@@ -65,7 +65,7 @@ def _refuse_shared(engine: Engine) -> None:
     stacks = Stacks.read(engine)
     users = [
         name
-        for name, contents in stacks.besides(engine.stack).items()
+        for name, contents in stacks.others(engine.stack).items()
         if any(text.endswith(reference) and text.count("/") == 2 for text in contents.texts)
     ]
     unread = sorted(stacks.unread.keys() - stacks.contents.keys() - {engine.stack})

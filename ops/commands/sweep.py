@@ -21,7 +21,7 @@ from ops.stack.errors import CommandError
 from ops.stack.settings import settings_of
 from ops.sweep.left_over import delete, find
 from ops.sweep.model import LeftOver
-from ops.world.look import read_locks
+from ops.world.reader import read_locks
 from ops.world.seen import Unread
 from ops.world.stacks import Stacks
 
@@ -53,20 +53,21 @@ def sweep(
             "nothing was deleted, because these stacks cannot be read and may have the resources: "
             + "; ".join(f"{name} ({why})" for name, why in stacks.unread.items())
         )
-    project, vault = project_name(engine.root), _vault(engine, stacks)
+    project = project_name(engine.root)
+    vault = None if engine.stack in stacks.unread else engine.outputs().get("keyVaultId")
     with deployer(engine) as azure:
 
-        def look() -> list[LeftOver]:
+        def search() -> list[LeftOver]:
             return find(azure, settings, project, vault, stacks, infra_id or (), datetime.now(UTC))
 
-        left_overs = look()
+        left_overs = search()
         own, deleted = [left_over for left_over in left_overs if left_over.is_deleted], list[str]()
         if not as_json:
             _show(left_overs, stacks, screen)
         try:
             for left_over in own if yes else ():
-                is_left = left_over in look()
-                # Last, for a run may have begun during the look.
+                is_left = left_over in search()
+                # Last, for a run may have begun during the search.
                 _require_no_run(engine, azure, stacks)
                 if not is_left:
                     screen.console.print(f"left alone, because it has changed: the {left_over.kind} {left_over.name}")
@@ -104,10 +105,6 @@ def _require_no_run(engine: Engine, azure: AzureClient, stacks: Stacks) -> None:
                 f"nothing more was deleted: {why} {', '.join(names)}. Run the command again after it; without a run, "
                 "what `.venv/bin/idstack sweep` lists can be deleted by hand"
             )
-
-
-def _vault(engine: Engine, stacks: Stacks) -> str | None:
-    return None if engine.stack in stacks.unread else engine.outputs().get("keyVaultId")
 
 
 def _show(left_overs: Sequence[LeftOver], stacks: Stacks, screen: Screen) -> None:

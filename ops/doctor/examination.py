@@ -21,8 +21,8 @@ from ops.stack.errors import CommandError
 from ops.stack.state import StateResource
 from ops.world.azure import ManagedIdentities, read_managed_identities
 from ops.world.cluster_state import ClusterState, read_cluster_state
-from ops.world.look import look
 from ops.world.probes import ProbesUnreachableError
+from ops.world.reader import read_world
 from ops.world.selection import EVERYTHING, Selection
 
 
@@ -100,7 +100,7 @@ class NotSignedInError(CommandError):
 def examine(engine: Engine, selection: Selection = EVERYTHING) -> Examination:
     """Check the selection now. Raises NotSignedInError, and CommandError without a local stack's cloud."""
     parts = {part for check in STATUS_CHECKS for part in check.needs}
-    world = look(engine, parts, selection)
+    world = read_world(engine, parts, selection)
     if isinstance(world.sign_in, str):
         [refused] = [one for one in diagnose(world, [SIGN_IN]) if one.status is CheckStatus.BROKEN]
         raise NotSignedInError(f"signing in to Azure: {refused.evidence}; {refused.fix}")
@@ -183,7 +183,7 @@ def ended_credentials(engine: Engine, clusters: Collection[str]) -> str | None:
     """
     if not clusters:
         return None
-    world = look(engine, {part for check in _CREDENTIAL_CHECKS for part in check.needs})
+    world = read_world(engine, {part for check in _CREDENTIAL_CHECKS for part in check.needs})
     results = [result for result in diagnose(world, _CREDENTIAL_CHECKS) if result.cluster in clusters]
     consequence = (
         "HyperShift deletes machines, volumes and load balancers with them. It gives up a machine that it cannot "

@@ -44,7 +44,8 @@ def _groups(results: Iterable[CheckResult]) -> list[list[CheckResult]]:
 def _paragraph(status: CheckStatus, group: Sequence[CheckResult]) -> Text:
     first = group[0]
     fields = _finding(first) if status is CheckStatus.BROKEN else {"why": first.evidence}
-    lines = [Text.assemble((status.replace("-", " "), _STYLES[status]), f"  {_titles(group)}{_places(group)}")]
+    titles = ", ".join(dict.fromkeys(map(_title, group)))
+    lines = [Text.assemble((status.replace("-", " "), _STYLES[status]), f"  {titles}{_places(group)}")]
     lines += [Text(f"    {name:5}  {text}") for name, text in fields.items()]
     return Text("\n").join(lines)
 
@@ -53,10 +54,6 @@ def _finding(result: CheckResult) -> dict[str, str]:
     symptom = find(result.evidence) if result.stage not in _OF_THIS_MACHINE else None
     more = {"more": f"`.venv/bin/idstack explain {shlex.quote(symptom.name)}`"} if symptom else {}
     return {"found": result.evidence, "fix": result.fix, **more}
-
-
-def _titles(group: Iterable[CheckResult]) -> str:
-    return ", ".join(dict.fromkeys(map(_title, group)))
 
 
 def _title(result: CheckResult) -> str:

@@ -36,7 +36,7 @@ def refuse_duplicates(engine: Engine, resources: Iterable[StateResource], report
         f'  {cluster}: infraID is "{infra_id}", which a hosted cluster of the stack {other} has; accepted: an id of '
         f"its own. Set another infraID in Pulumi.{engine.stack}.yaml, or take {cluster} out of it"
         for cluster, infra_id in new.items()
-        for other, contents in stacks.besides(engine.stack).items()
+        for other, contents in stacks.others(engine.stack).items()
         if contents.has_infra_id(infra_id)
     ]
     if taken:

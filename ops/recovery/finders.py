@@ -162,7 +162,8 @@ class Finders:
         tagged = self._azure.directory_objects("/applications", f"tags/any(tag:tag eq {_quoted(tag)})")
         own = [candidate for candidate in tagged if owner_of_application(candidate) == owner]
         if len(own) > 1:
-            delivered = self._delivered()
+            secrets = [] if self._vault_id is None else read_vault_secrets(self._azure, self._vault_id)
+            delivered = {secret.thumbprint for secret in secrets if secret.thumbprint is not None}
             listed = "; ".join(self._described(candidate, delivered) for candidate in own)
             raise CommandError(
                 f"there is more than one application with the tag {tag}: {listed}. The stack can have only one of "
@@ -180,11 +181,6 @@ class Finders:
             return f"{path} is in use, and {state} the stack's state"
         thumbprints = ", ".join(sorted(certificates)) or "no certificate"
         return f"{path} is {state} the stack's state, and none of its certificates is in the vault ({thumbprints})"
-
-    def _delivered(self) -> set[str]:
-        """Thumbprints of the certificates in the stack's vault."""
-        secrets = [] if self._vault_id is None else read_vault_secrets(self._azure, self._vault_id)
-        return {secret.thumbprint for secret in secrets if secret.thumbprint is not None}
 
     def _service_principal(self, inputs: Inputs) -> str | None:
         client_id = inputs["clientId"]

@@ -62,7 +62,8 @@ def candidates(plan: Plan, resources: Sequence[StateResource]) -> Iterator[State
     """
     reached = {resource["urn"] for resource in resources}
     for resource in _created(plan).values():
-        if _needs(resource) <= reached:
+        provider = provider_urn(resource.get("provider", ""))
+        if {*(resource.get("dependencies") or ()), resource.get("parent", ""), provider} - {""} <= reached:
             if resource["custom"]:
                 yield {**resource, "inputs": shown(resource.get("inputs", {}))}
             else:
@@ -132,12 +133,6 @@ def _certificate(resource: StateResource, resources: Sequence[StateResource]) ->
         if known["type"] == resource_types.CERTIFICATE and known["outputs"]["keyId"] == key_id:
             return {"value": {**_SECRET, "plaintext": json.dumps(known["outputs"]["certificatePem"])}}
     return {}
-
-
-def _needs(resource: StateResource) -> set[str]:
-    """The URNs of a resource's dependencies."""
-    provider = provider_urn(resource.get("provider", ""))
-    return {*(resource.get("dependencies") or ()), resource.get("parent", ""), provider} - {""}
 
 
 def shown(value: Any) -> Any:

@@ -29,7 +29,7 @@ def take(engine: Engine, owner_id: str) -> None:
             f"--owner: found {owner_id}; accepted: an owner id (a UUID) of a tag idstack-owner"
         ) from None
     stacks = Stacks.read(engine)
-    others = stacks.besides(engine.stack).items()
+    others = stacks.others(engine.stack).items()
     if holder := next((name for name, contents in others if contents.owner == id), None):
         raise CommandError(
             f"--owner: {id} is the owner id of the stack {holder}, which owns the resources "

@@ -161,7 +161,11 @@ def variables(stack: str, base: Mapping[str, str] = os.environ, *, root: Path = 
         }
     paths = local_paths(base)
     return {
-        **{name: value for name, value in inherited.items() if not _is_foreign(name)},
+        **{
+            name: value
+            for name, value in inherited.items()
+            if name.upper() not in _FOREIGN and not name.startswith(_FOREIGN_PREFIXES)
+        },
         **common,
         "PULUMI_HOME": str(paths.home),
         # Without sidecar files: a kill can leave an empty one, which the engine cannot load.
@@ -194,10 +198,6 @@ def _may_reach_azure(name: str, value: str) -> bool:
     if name == "GODEBUG":  # other settings than the one that prints the headers of requests are of use
         return "http2debug" not in value
     return name not in _REVEALING and not name.startswith(_REVEALING_PREFIXES)
-
-
-def _is_foreign(name: str) -> bool:
-    return name.upper() in _FOREIGN or name.startswith(_FOREIGN_PREFIXES)
 
 
 def _engine_directory() -> str:

@@ -132,7 +132,7 @@ class PulumiRuns:
         whole = {**self.environment, **(environment or {})}
         self._provide_plugins(arguments[0], whole)
         command = ["pulumi", *arguments, "--non-interactive"]
-        if _locks_briefly(arguments):
+        if arguments[0] == "state" or tuple(arguments[:2]) == ("stack", "import"):
             done = self._run_recorded(command, directory or self.root, whole, standard_input)
         else:
             done = subprocess.run(
@@ -162,8 +162,3 @@ class PulumiRuns:
         """Install the plugins of a stack on Azure; `prepare` installs those of local stacks."""
         if not self.is_local and command in _WITH_PLUGINS:
             provide_pinned(self.stack, environment)
-
-
-def _locks_briefly(arguments: Sequence[str]) -> bool:
-    """Whether a command writes a state without a run of the program."""
-    return arguments[0] == "state" or tuple(arguments[:2]) == ("stack", "import")

@@ -36,7 +36,8 @@ def parsed(text: str, name: str) -> dict[str, Any]:
     try:
         document = yaml_text.load(text) or {}
         require_unique_keys(text)
-        if isinstance(document, dict) and _has_names(document.get("config") or {}):
+        config = document.get("config") or {} if isinstance(document, dict) else None
+        if isinstance(config, dict) and all(isinstance(key, str) for key in config):
             return document
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
@@ -44,10 +45,6 @@ def parsed(text: str, name: str) -> dict[str, Any]:
     except yaml.YAMLError:
         pass
     raise CommandError(f"{name} cannot be read: {reason}. Nothing was started")
-
-
-def _has_names(config: object) -> bool:
-    return isinstance(config, dict) and all(isinstance(key, str) for key in config)
 
 
 BACKEND_VARIABLE: Final = "PULUMI_BACKEND_URL"

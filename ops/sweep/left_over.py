@@ -68,21 +68,22 @@ def find(
     Raises AzureRefusedError for a service that refuses or does not answer.
     """
     tagged = azure.directory_objects("/applications", f"tags/any(t:startswith(t,'{stack_tag(project, '')}'))")
-    named, unnamed = _partition(tagged, lambda application: stacks.mention(application["id"], application["appId"]))
+    named, unnamed = _partition(tagged, lambda application: stacks.mentions(application["id"], application["appId"]))
     secrets = [] if vault_id is None else read_vault_secrets(azure, vault_id)
     applications = list(_applications(azure, project, stacks, unnamed))
     named_identities, unnamed_identities = _partition(
-        _tagged_identities(azure, settings, project), lambda identity: stacks.mention(identity.id, identity.client_id)
+        _tagged_identities(azure, settings, project),
+        lambda identity: stacks.mentions(identity.id, identity.client_id),
     )
     identities = list(_managed_identities(stacks, unnamed_identities))
     orphaned = {principal: owner for owner, principal in [*applications, *identities] if owner.not_ours is None}
     configured = {cluster.infra_id for cluster in settings.hosted_clusters}
-    known = _Known(azure, stacks, {*stacks.infra_ids, *configured, *infra_ids}, orphaned)
+    known = _AssignmentClassifier(azure, stacks, {*stacks.infra_ids, *configured, *infra_ids}, orphaned)
     return [
         *known.assignments(settings),
-        *find_registrations(named, secrets, stacks.mention, now),
-        *of_applications(azure, named, stacks.mention),
-        *of_managed_identities(azure, named_identities, stacks.mention),
+        *find_registrations(named, secrets, stacks.mentions, now),
+        *of_applications(azure, named, stacks.mentions),
+        *of_managed_identities(azure, named_identities, stacks.mentions),
         *(application for application, _ in applications),
         *_secrets(secrets, stacks, {key.thumbprint for application in named for key in registered(application)}),
         *_issuers(azure, settings, stacks),
@@ -172,7 +173,7 @@ def _secrets(secrets: Sequence[SecretMetadata], stacks: Stacks, in_use: Set[str 
         is_credential = THUMBPRINT in tags and GENERATION in tags
         marks = [f"{GENERATION}={tags[GENERATION]}"] if is_credential else []
         marks += [tag for tag in (SIGNING_KEY_ID, ENCRYPTION_KEY_ID) if tag in tags]
-        if not marks or stacks.mention(secret.id):
+        if not marks or stacks.mentions(secret.id):
             continue
         reason, foreign = f"it has the tag {marks[0]}, and no stack has it", _foreign_owner(tags.get(OWNER), stacks)
         is_used = secret.thumbprint in in_use - {None}
@@ -187,7 +188,7 @@ def _issuers(azure: AzureClient, settings: Settings, stacks: Stacks) -> Iterator
     """
     group = resource_group_id(settings.subscription_id, settings.resource_group)
     for resource in azure.resources(f"{group}/providers/{_ACCOUNTS}", resource_types.STORAGE_API):
-        if stacks.mention(resource["id"]):
+        if stacks.mentions(resource["id"]):
             continue
         scope = resource_id(settings.subscription_id, settings.resource_group, _ACCOUNTS, resource["name"])
         ours = role_assignment_name(resource["name"], DEPLOYER_COMPONENT, scope)
@@ -196,7 +197,7 @@ def _issuers(azure: AzureClient, settings: Settings, stacks: Stacks) -> Iterator
             yield LeftOver(Swept.STORAGE_ACCOUNT, resource["id"], resource["name"], reason, _ISSUER_STAYS)
 
 
-class _Known:
+class _AssignmentClassifier:
     """Tells whether a role assignment is a leftover, and whether it is ours; `orphaned` are leftovers by principal."""
 
     def __init__(self, azure: AzureClient, stacks: Stacks, infra_ids: set[str], orphaned: dict[str, LeftOver]) -> None:
@@ -215,7 +216,7 @@ class _Known:
                 if f"{assignment.scope}/".lower().startswith(f"{scope}/".lower()):
                     assignments[assignment.id.lower()] = assignment
         for assignment in assignments.values():
-            if not self._stacks.mention(assignment.id):
+            if not self._stacks.mentions(assignment.id):
                 yield from self._judged(assignment)
 
     def _judged(self, assignment: RoleAssignmentRecord) -> Iterator[LeftOver]:

@@ -106,7 +106,7 @@ class AdoptionGuard:
     def holder(self, id: str) -> str | None:
         """The other stack that has the resource with this id in its state."""
         arm_id = id[max(id.find("/subscriptions/"), 0) :].lower()
-        others = self._stacks.besides(self._stack).items()
+        others = self._stacks.others(self._stack).items()
         return next((name for name, contents in others if arm_id in contents.ids), None)
 
     def foreign(self, owner_id: str | None) -> str | None:
@@ -127,7 +127,7 @@ class AdoptionGuard:
         principal = assignment.principal_id.lower()
         if principal == expected.lower() or principal in self._stacks.of(self._stack).texts:
             return None
-        for name, contents in self._stacks.besides(self._stack).items():
+        for name, contents in self._stacks.others(self._stack).items():
             if principal in contents.principals:
                 return f"it is a role of the stack {name}, whose identity {principal} exists"
         if assignment.principal_type != "ServicePrincipal":

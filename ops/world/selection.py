@@ -68,7 +68,11 @@ class Selection:
         """
         if self.is_everything or not state.is_up:
             return state
-        clusters = [cluster for cluster in state.clusters if self._has(cluster)]
+        clusters = [
+            cluster
+            for cluster in state.clusters
+            if self.cluster in (None, cluster.cluster) and self.namespace in (None, cluster.namespace)
+        ]
         if not clusters:
             raise CommandError(self._unknown_cluster(state))
         if self.pod is not None:
@@ -113,9 +117,6 @@ class Selection:
                 f"are mounted by {', '.join(owners)}"
             )
         return replace(cluster, identities=identities, guests=()), replace(plane, pods=(pod,))
-
-    def _has(self, cluster: Cluster) -> bool:
-        return self.cluster in (None, cluster.cluster) and self.namespace in (None, cluster.namespace)
 
     def _named(self, principals: Collection[T]) -> tuple[T, ...]:
         return tuple(principal for principal in principals if self.identity in (None, principal.identity))

@@ -142,7 +142,7 @@ class Stacks:
         """Whether a stack has a hosted cluster with this infrastructure id, also from an interrupted run."""
         return infra_id in self.infra_ids or any(content.has_infra_id(infra_id) for content in self.contents.values())
 
-    def mention(self, *identifiers: str) -> bool:
+    def mentions(self, *identifiers: str) -> bool:
         """Whether a stack mentions one of these: an ARM id, an object id, a client id."""
         return any(
             identifier.lower() in content.texts for identifier in identifiers for content in self.contents.values()
@@ -152,7 +152,7 @@ class Stacks:
         """The contents of a stack; empty if its state could not be read."""
         return self.contents.get(stack, Contents())
 
-    def besides(self, stack: str) -> Mapping[str, Contents]:
+    def others(self, stack: str) -> Mapping[str, Contents]:
         return {name: contents for name, contents in self.contents.items() if name != stack}
 
     def owned_by(self, owner_id: str) -> str | None:

@@ -20,7 +20,7 @@ from identity.clouds import local_cloud
 from ops.doctor.model.check import CheckResult, CheckStatus, diagnose
 from ops.doctor.registry import CHECKS
 from ops.stack.engine import Engine
-from ops.world.look import look
+from ops.world.reader import read_world
 from ops.world.seen import Part, StackWorld, known
 from tests.engine import broken
 from tests.engine.out_of_band import OutOfBand
@@ -75,13 +75,13 @@ def engine_of(stack: LocalStack, reader: Reader | None = None) -> Iterator[Engin
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LOCALCLOUD_STATE_DIR", str(stack.state))
         if reader is not None:
-            patch.setattr("ops.world.look.deployer", lambda _: _azure(stack, reader))
+            patch.setattr("ops.world.reader.deployer", lambda _: _azure(stack, reader))
         yield Engine(stack.name, stack.root)
 
 
 def test_the_recorded_world_is_what_the_readers_see(small: LocalStack) -> None:
     with engine_of(small) as engine:
-        world = look(engine, frozenset(Part))
+        world = read_world(engine, frozenset(Part))
 
     assert {result.status for result in diagnose(world, CHECKS)} == {CheckStatus.OK}
     if os.environ.get("UPDATE_GOLDEN") == "1":
@@ -191,7 +191,7 @@ def test_another_passphrase_is_named(small: LocalStack) -> None:
 
 def _examined(engine: Engine) -> list[CheckResult]:
     engine.forget()
-    return diagnose(look(engine, frozenset(Part)), CHECKS)
+    return diagnose(read_world(engine, frozenset(Part)), CHECKS)
 
 
 def _stages(engine: Engine) -> set[str]:

@@ -13,7 +13,7 @@ from ops.fleet.workspace.__main__ import command as workspace_command
 from ops.stack.engine import Engine
 from ops.stack.failures import backend_failure
 from ops.stack.lock import is_locked
-from ops.world.look import read_locks
+from ops.world.reader import read_locks
 from ops.world.seen import known
 from tests.engine.state_in_azure import FAULTS, KEY, EngineOnAzure, StateInAzure
 from tests.harness import empty_project

@@ -8,7 +8,7 @@ from typing import Final
 from identity.credentials.symptom import az_login
 from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_stack
 from ops.stack.environment import is_local
-from ops.world.look import AZURE, CLUSTER
+from ops.world.reader import AZURE, CLUSTER
 from ops.world.seen import NotReadError, Part, StackWorld, known
 
 

@@ -194,7 +194,8 @@ def _results(
             faults = list(check.find(world, place))
         except NotReadError as reason:
             status = unmade(place.cluster, place.identity)
-            yield _result(check, place, None, status, _with_needs(check, reason))
+            missing = f" (requires {check.needs[0]})" if reason.is_forbidden else ""
+            yield _result(check, place, None, status, f"{reason}{missing}")
             continue
         if not faults:
             yield _result(check, place, None, CheckStatus.OK)
@@ -218,11 +219,6 @@ def _concerns(broken: CheckResult, cluster: str | None, identity: str | None) ->
     if broken.cluster is None:
         return True
     return broken.cluster == cluster and (identity is None or broken.identity in (None, identity))
-
-
-def _with_needs(check: Check, reason: NotReadError) -> str:
-    """The reason, with the right that is missing."""
-    return f"{reason} (requires {check.needs[0]})" if reason.is_forbidden else str(reason)
 
 
 def _result(

@@ -233,7 +233,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
 def findings(monkeypatch: pytest.MonkeyPatch) -> list[CheckResult]:
     """What the doctor finds for `status` and `graph`, at first nothing; `tests/unit/ops/doctor` tests its checks."""
     found: list[CheckResult] = []
-    monkeypatch.setattr("ops.world.look.sign_in_refusal", lambda _: None)
+    monkeypatch.setattr("ops.world.reader.sign_in_refusal", lambda _: None)
     monkeypatch.setattr("ops.doctor.examination.examine", lambda *_: Examination(tuple(found)))
     return found
 

@@ -127,8 +127,8 @@ def test_every_stack_of_the_backend_is_read(azure: Azure, idstack: Idstack, engi
         f"stack export --stack {name} --non-interactive" for name in ("dev", "prod")
     ]
     assert (sorted(stacks.contents), stacks.infra_ids) == (["dev", "prod"], {"kv-1", "hc1-infra"})
-    assert stacks.mention("OBJECT-1")
-    assert not stacks.mention("object-2")
+    assert stacks.mentions("OBJECT-1")
+    assert not stacks.mentions("object-2")
     assert (asked["project"], asked["vault"], asked["infra_ids"]) == ("idstack", VAULT, ["hc9-infra"])
 
 

@@ -22,11 +22,11 @@ CONSEQUENCE = (
 
 
 def warned(monkeypatch: pytest.MonkeyPatch, world: StackWorld, *clusters: str) -> str | None:
-    def look(engine: Engine, parts: set[Part]) -> StackWorld:
+    def read_world(engine: Engine, parts: set[Part]) -> StackWorld:
         assert parts == {Part.STATE, Part.SECRETS, Part.APPLICATIONS}
         return world
 
-    monkeypatch.setattr(examination, "look", look)
+    monkeypatch.setattr(examination, "read_world", read_world)
     return ended_credentials(Engine("dev"), clusters)
 
 

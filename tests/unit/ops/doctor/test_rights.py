@@ -117,7 +117,7 @@ def test_an_examination_has_the_versions_of_the_secrets_that_were_read(monkeypat
     healthy = worlds.healthy()
     refused, gone, *others = healthy.secrets
     world = replace(healthy, secrets={**healthy.secrets, refused: REFUSED, gone: None})
-    monkeypatch.setattr(examination, "look", lambda *_: world)
+    monkeypatch.setattr(examination, "read_world", lambda *_: world)
 
     versions = examine(Engine("dev")).versions
 
@@ -131,7 +131,7 @@ def test_a_cluster_that_cannot_be_read_leaves_its_identities_unread_and_azures_c
 ) -> None:
     healthy = worlds.healthy()
     planes = dict.fromkeys(healthy.control_planes, REFUSED)
-    monkeypatch.setattr(examination, "look", lambda *_: replace(healthy, control_planes=planes))
+    monkeypatch.setattr(examination, "read_world", lambda *_: replace(healthy, control_planes=planes))
 
     found = examine(Engine("dev"))
 

@@ -10,7 +10,7 @@ import pytest
 from identity.aks.api_server import AccessRequirements, ApiServer
 from identity.aks.permissions import Permission, permissions
 from identity.azure.errors import AccessError, AzureRefusedError
-from ops.world.look import read_access
+from ops.world.reader import read_access
 from ops.world.seen import SeenAccess, Unread
 
 

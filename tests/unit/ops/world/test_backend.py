@@ -18,7 +18,7 @@ from identity.azure.errors import AzureRefusedError
 from identity.clouds import CLOUDS, Cloud
 from ops.stack.engine import Engine
 from ops.stack.lock import StartedEngine
-from ops.world.look import read_configuration, read_decryption, read_last_run, read_locks
+from ops.world.reader import read_configuration, read_decryption, read_last_run, read_locks
 from ops.world.seen import SeenRun, Unread, known
 from tests.unit.identity.settings.world import configuration
 from tests.unit.ops.conftest import FakeEngine

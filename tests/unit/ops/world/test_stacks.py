@@ -64,5 +64,5 @@ def test_a_stack_is_found_by_its_owner_id() -> None:
     stacks = Stacks({"dev": Contents(owner="a"), "prod": Contents()})
 
     assert (stacks.owned_by("a"), stacks.owned_by("b")) == ("dev", None)
-    assert stacks.besides("dev") == {"prod": Contents()}
+    assert stacks.others("dev") == {"prod": Contents()}
     assert stacks.of("gone") == Contents()

@@ -1,4 +1,4 @@
-"""One look at a stack: reads the parts that the chosen checks need (file, backend, access, Azure), and no others."""
+"""Reads a stack at one moment: the parts that the chosen checks need (file, backend, access, Azure), and no others."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ AZURE: Final = frozenset(
 )
 
 
-def look(engine: Engine, parts: Set[Part], selection: Selection = EVERYTHING) -> StackWorld:
+def read_world(engine: Engine, parts: Set[Part], selection: Selection = EVERYTHING) -> StackWorld:
     """Read these parts of the world for the selection. A part that cannot be read is `Unread`.
 
     Raises CommandError for a selected name that the stack does not have, and for a local stack without a local cloud.
