@@ -19,19 +19,25 @@ from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.state import StateResource
+from ops.world import cluster_state
 from ops.world.azure import ManagedIdentities, read_managed_identities
-from ops.world.cluster_state import ClusterState, read_cluster_state
+from ops.world.cluster_state import ClusterState
 from ops.world.probes import ProbesUnreachableError
 from ops.world.reader import read_world
+from ops.world.seen import SeenControlPlane, Unread
 from ops.world.selection import EVERYTHING, Selection
 
 
 @dataclass(frozen=True)
 class Examination:
-    """The results of `STATUS_CHECKS`, and the current versions of the vault's secrets that were read, by name."""
+    """The results of `STATUS_CHECKS`, and what other tables show of the world that they judge.
+
+    `versions` are the current ones of the vault's secrets that were read, by name.
+    """
 
     results: tuple[CheckResult, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
+    control_planes: Mapping[str, SeenControlPlane | Unread] = field(default_factory=dict)
 
     @property
     def findings(self) -> tuple[CheckResult, ...]:
@@ -105,7 +111,7 @@ def examine(engine: Engine, selection: Selection = EVERYTHING) -> Examination:
         [refused] = [one for one in diagnose(world, [SIGN_IN]) if one.status is CheckStatus.BROKEN]
         raise NotSignedInError(f"signing in to Azure: {refused.evidence}; {refused.fix}")
     versions = {name: secret.version for name, secret in world.secrets.items() if isinstance(secret, SecretMetadata)}
-    return Examination(tuple(diagnose(world, STATUS_CHECKS)), versions)
+    return Examination(tuple(diagnose(world, STATUS_CHECKS)), versions, world.control_planes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +150,7 @@ def read_status(engine: Engine, selection: Selection = EVERYTHING) -> Status:
         unreachable = error
     accounts = running_token_rows(outputs, probes)
     managed = read_managed_identities(engine, outputs)
-    cluster = read_cluster_state(engine, outputs, examination.versions)
+    cluster = cluster_state.compare(examination.control_planes, outputs, examination.versions)
     if cluster is not None:
         conditions = tuple(one for one in cluster.conditions if selection.has(one.cluster, None))
         cluster = replace(cluster, conditions=conditions, mounts=tuple(selection.of_rows(cluster.mounts)))

@@ -20,11 +20,7 @@ from identity.aks.probe_pod import CONTAINER
 from identity.azure.errors import AccessError
 from identity.credentials import rfc3339
 from identity.hypershift import HOSTED_CLUSTER_PATH
-from identity.naming import control_plane_namespace
 from identity.outputs import HostedClusterOutput, StackOutputs, cluster_side
-from ops.access.clients import api_server
-from ops.stack.engine import Engine
-from ops.stack.errors import CommandError
 from ops.world.expected import Cluster, StackState
 from ops.world.probes import TIMEOUT, ProbeDocument, container_reasons, document_of, path_in_pod, report_of
 from ops.world.seen import (
@@ -94,51 +90,45 @@ def by_identity(mounted: Iterable[MountedVersion]) -> Mapping[tuple[str, str], l
     return by_owner
 
 
-def read_cluster_state(engine: Engine, outputs: StackOutputs[str], versions: Mapping[str, str]) -> ClusterState | None:
-    """The cluster state now; None for a stack without a management cluster. Errors are in `unread`, not raised.
+def compare(
+    planes: Mapping[str, SeenControlPlane | Unread], outputs: StackOutputs[str], versions: Mapping[str, str]
+) -> ClusterState | None:
+    """The conditions and mounts of these control planes, which are by hosted cluster.
 
-    `versions` are the known current versions of the vault's secrets, by name.
+    None for a stack without hosted clusters, or without a management cluster. `versions` are the known current
+    versions of the vault's secrets, by name.
     """
-    if not outputs.get("hostedClusters"):
+    clusters = outputs.get("hostedClusters") or {}
+    if not clusters:
         return None
     if "managementClusterId" not in outputs:
-        if all(cluster_side(outputs, cluster) == "stack" for cluster in outputs["hostedClusters"].values()):
+        if all(cluster_side(outputs, cluster) == "stack" for cluster in clusters.values()):
             return None
         return ClusterState(unread=("the management cluster: the stack's configuration has no managementCluster",))
-    try:
-        with api_server(engine) as server:
-            return read(server, outputs, versions)
-    except (AccessError, CommandError) as error:
-        return ClusterState(unread=(f"the management cluster: {error}",))
-
-
-def read(server: ApiServer, outputs: StackOutputs[str], versions: Mapping[str, str]) -> ClusterState:
-    """Read the stack's hosted clusters; conditions only with `clusterSide: hypershift`. Errors are in `unread`."""
     conditions: list[HostedClusterCondition] = []
     mounts: list[MountedVersion] = []
     unread: list[str] = []
-    for name, cluster in outputs.get("hostedClusters", {}).items():
-        try:
-            if cluster_side(outputs, cluster) == "hypershift":
-                document = hosted_cluster(server, name, cluster["namespace"])
-                if document is None:
-                    raise AccessError(f"there is no HostedCluster {cluster['namespace']}/{name}")
-                conditions += conditions_of(name, document)
-        except AccessError as error:
-            unread.append(f"the conditions of {name}: {error}")
-        try:
-            mounts += _mounts(server, name, cluster, versions)
-        except AccessError as error:
-            unread.append(f"the mounts in the pods of {name}: {error}")
-    return ClusterState(tuple(conditions), tuple(mounts), tuple(unread))
+    for name, cluster in clusters.items():
+        plane = planes.get(name)
+        if plane is None:
+            continue  # not selected
+        if isinstance(plane, Unread):
+            unread.append(plane.why)
+            continue
+        if isinstance(plane.hosted_cluster, SeenHostedCluster):
+            conditions += plane.hosted_cluster.conditions
+        elif isinstance(plane.hosted_cluster, Unread):
+            unread.append(f"the conditions of {name}: {plane.hosted_cluster.why}")
+        elif cluster_side(outputs, cluster) == "hypershift":
+            unread.append(f"the conditions of {name}: there is no HostedCluster {cluster['namespace']}/{name}")
+        if isinstance(plane.mounts, Unread):
+            unread.append(f"the mounts in the pods of {name}: {plane.mounts.why}")
+        else:
+            mounts += _mounts(plane.mounts, name, cluster, versions)
+    return ClusterState(tuple(conditions), tuple(mounts), tuple(dict.fromkeys(unread)))
 
 
-def hosted_cluster(server: ApiServer, name: str, namespace: str) -> dict[str, Any] | None:
-    """A HostedCluster by its name and namespace, None without one. Raises AccessError."""
-    return server.read(HOSTED_CLUSTER_PATH.format(namespace, name))
-
-
-def mounts_in(server: ApiServer, namespace: str) -> tuple[SeenMount, ...]:
+def _driver_mounts(server: ApiServer, namespace: str) -> tuple[SeenMount, ...]:
     """The driver's mounts in the pods of a namespace. Raises AccessError."""
     listed = (server.read(_POD_STATUSES.format(namespace)) or {}).get("items") or ()
     return tuple(
@@ -152,7 +142,7 @@ def mounts_in(server: ApiServer, namespace: str) -> tuple[SeenMount, ...]:
     )
 
 
-def conditions_of(name: str, document: Mapping[str, Any]) -> Iterator[HostedClusterCondition]:
+def _conditions(name: str, document: Mapping[str, Any]) -> Iterator[HostedClusterCondition]:
     unverifiable = set(_unverifiable(document.get("spec") or {}))
     for condition in (document.get("status") or {}).get("conditions") or ():
         yield HostedClusterCondition(
@@ -186,10 +176,9 @@ def _unverifiable(spec: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _mounts(
-    server: ApiServer, name: str, cluster: HostedClusterOutput[str], versions: Mapping[str, str]
+    seen: Iterable[SeenMount], name: str, cluster: HostedClusterOutput[str], versions: Mapping[str, str]
 ) -> Iterator[MountedVersion]:
-    namespace = control_plane_namespace(cluster["namespace"], name)
-    mounts = sorted(mounts_in(server, namespace), key=lambda mount: mount.pod)
+    mounts = sorted(seen, key=lambda mount: mount.pod)
     for identity, row in cluster["controlPlane"].items():
         secret = row["credentialsSecretName"]
         for mount in mounts:
@@ -221,10 +210,10 @@ def _control_plane(
     core = _CORE.format(cluster.namespace)
 
     def hosted() -> SeenHostedCluster | None:
-        document = hosted_cluster(server, cluster.cluster, cluster.home)
+        document = server.read(HOSTED_CLUSTER_PATH.format(cluster.home, cluster.cluster))
         if document is None:
             return None
-        conditions = tuple(conditions_of(cluster.cluster, document))
+        conditions = tuple(_conditions(cluster.cluster, document))
         return SeenHostedCluster(spec=document.get("spec") or {}, conditions=conditions)
 
     def classes() -> dict[str, SeenClass]:
@@ -240,7 +229,7 @@ def _control_plane(
     probes = [] if isinstance(pods, Unread) or Part.REPORTS not in parts else _probes(cluster, pods)
     return SeenControlPlane(
         classes=attempt(classes),
-        mounts=attempt(lambda: mounts_in(server, cluster.namespace)),
+        mounts=attempt(lambda: _driver_mounts(server, cluster.namespace)),
         pods=pods if isinstance(pods, Unread) else tuple(map(_pod, pods)),
         warnings=attempt(lambda: tuple(_warnings(_items(server, f"{core}/events?fieldSelector=type%3DWarning")))),
         reports=_reports(server, probes, mounts),

@@ -23,6 +23,8 @@ from ops.doctor.model.check import CheckResult
 from ops.stack import chosen_stack, environment, plugins
 from ops.stack.engine import Engine
 from ops.stack.plugins import NAMES, cached
+from ops.world.reader import read_world
+from ops.world.seen import Part
 from tests.json_page import require_documented
 from tests.unit.access_world import FakeApiServer
 from tests.unit.azure_world import azure, cloud, deployer
@@ -236,6 +238,12 @@ def findings(monkeypatch: pytest.MonkeyPatch) -> list[CheckResult]:
     monkeypatch.setattr("ops.world.reader.sign_in_refusal", lambda _: None)
     monkeypatch.setattr("ops.doctor.examination.examine", lambda *_: Examination(tuple(found)))
     return found
+
+
+def examined(engine: Engine, versions: Mapping[str, str]) -> Examination:
+    """Nothing is broken; what there is on the management cluster is read."""
+    planes = read_world(engine, {Part.STATE, Part.CONTROL_PLANES}).control_planes
+    return Examination((), versions, planes)
 
 
 @pytest.fixture

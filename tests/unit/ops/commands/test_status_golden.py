@@ -18,14 +18,13 @@ from identity.naming import credentials_secret_name
 from localcloud.testing.hosts import Serve
 from ops.commands import status
 from ops.doctor import examination
-from ops.doctor.examination import Examination
 from tests.records import write_record
 from tests.unit.access_world import FakeApiServer
 from tests.unit.golden_report import reviewed_file
 from tests.unit.ops import answers
 from tests.unit.ops.answers import FakeArm
 from tests.unit.ops.cluster_access import CLUSTER
-from tests.unit.ops.conftest import FakeEngine, Idstack, Printed
+from tests.unit.ops.conftest import FakeEngine, Idstack, Printed, examined
 from tests.unit.ops.stacks import (
     FakeCluster,
     local_environment,
@@ -89,7 +88,7 @@ def arm(monkeypatch: pytest.MonkeyPatch) -> FakeArm:
         ),
     )
     versions = {secret(row): "2" * 32 for row in ROWS}
-    monkeypatch.setattr(examination, "examine", lambda *_: Examination((), versions))
+    monkeypatch.setattr(examination, "examine", lambda engine, *_: examined(engine, versions))
     monkeypatch.setattr("ops.world.azure.deployer", lambda _: nullcontext(arm))
     for module in (status, examination):
         monkeypatch.setattr(module, "datetime", FrozenDate)

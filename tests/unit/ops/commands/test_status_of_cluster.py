@@ -6,18 +6,17 @@ import json
 
 import pytest
 
-from ops.doctor.examination import Examination
 from ops.stack.errors import CommandError
 from tests.unit.access_world import FakeApiServer
 from tests.unit.ops.cluster_access import CLUSTER
-from tests.unit.ops.conftest import FakeEngine, Idstack
+from tests.unit.ops.conftest import FakeEngine, Idstack, examined
 from tests.unit.ops.world.test_cluster_state import HOSTED_CLUSTER, OUTPUTS, POD_STATUSES, VERSIONS, pod_status
 
 
 @pytest.fixture
 def api(cluster_api: FakeApiServer, monkeypatch: pytest.MonkeyPatch, engine: FakeEngine) -> FakeApiServer:
     """The cluster of a stack with one pod of an old version and a condition that is not as expected."""
-    monkeypatch.setattr("ops.doctor.examination.examine", lambda *_: Examination((), VERSIONS))
+    monkeypatch.setattr("ops.doctor.examination.examine", lambda engine, *_: examined(engine, VERSIONS))
     engine.has({**OUTPUTS, "managementClusterId": CLUSTER})
     engine.configures(managementCluster={"resourceGroup": "aks-dev", "name": "mgmt"})
     broken = {"type": "ValidAzureKMSConfig", "status": "False", "reason": "AzureError", "message": "encrypt failed"}

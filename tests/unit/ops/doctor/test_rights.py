@@ -8,12 +8,14 @@ from dataclasses import replace
 import pytest
 
 from ops.doctor import examination
-from ops.doctor.examination import examine
+from ops.doctor.examination import ended_credentials, examine
 from ops.doctor.model.check import CheckStatus, ExitCode, diagnose, exit_code
 from ops.doctor.registry import CHECKS
 from ops.stack.engine import Engine
 from ops.world.seen import Part, StackWorld, Unread, known
-from tests.unit.ops.doctor import worlds
+from tests.unit.ops.doctor import changes, worlds
+from tests.unit.ops.doctor.changes import IMPORTED, ISSUED
+from tests.unit.ops.doctor.worlds import CLUSTER
 
 REFUSED = Unread("403: you may not", is_forbidden=True)
 UNSEEN: dict[Part, Callable[[StackWorld], StackWorld]] = {
@@ -137,3 +139,57 @@ def test_a_cluster_that_cannot_be_read_leaves_its_identities_unread_and_azures_c
 
     assert found.unread_of_identities == found.unread != ()
     assert {found.is_broken("hc1", identity.identity) for identity in known(healthy.state).identities} == {False}
+
+
+CONSEQUENCE = (
+    "HyperShift deletes machines, volumes and load balancers with them. It gives up a machine that it cannot delete "
+    "for ten minutes: the HostedCluster is deleted, and the machine stays in Azure. `.venv/bin/idstack sweep --stack "
+    "dev` lists such machines."
+)
+
+
+def warned(monkeypatch: pytest.MonkeyPatch, world: StackWorld, *clusters: str) -> str | None:
+    def read_world(engine: Engine, parts: set[Part]) -> StackWorld:
+        assert parts == {Part.STATE, Part.SECRETS, Part.APPLICATIONS}
+        return world
+
+    monkeypatch.setattr(examination, "read_world", read_world)
+    return ended_credentials(Engine("dev"), clusters)
+
+
+def test_credentials_that_sign_in_are_no_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert warned(monkeypatch, worlds.healthy(), CLUSTER) is None
+
+
+def test_a_cluster_that_is_not_deleted_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = changes.secret_gone(worlds.healthy())
+
+    assert warned(monkeypatch, world) is None
+    assert warned(monkeypatch, world, "hc2") is None
+
+
+def test_each_credential_that_has_ended_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    healthy = worlds.healthy()
+    client = worlds.identity(healthy, ISSUED).client_id
+    world = replace(changes.secret_gone(healthy), applications={**healthy.applications, client: None})
+    secret = worlds.identity(healthy, IMPORTED).secret
+
+    assert warned(monkeypatch, world, CLUSTER) == (
+        f"HyperShift cannot sign in with all credentials: {IMPORTED} of hc1 (there is no secret {secret} in "
+        f"kv-idstack-local); {ISSUED} of hc1 (Entra ID has no application with the client id {client}). {CONSEQUENCE} "
+        "`.venv/bin/idstack doctor --stack dev` has the fix for each: apply it first"
+    )
+
+
+def test_what_cannot_be_read_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    healthy = worlds.healthy()
+    why = Unread("Azure: no sign-in")
+    world = replace(
+        healthy,
+        secrets=dict.fromkeys(healthy.secrets, why),
+        applications=dict.fromkeys(healthy.applications, why),
+    )
+
+    assert warned(monkeypatch, world, CLUSTER) == (
+        f"the credentials of hc1 cannot be checked (Azure: no sign-in). {CONSEQUENCE}"
+    )

@@ -9,12 +9,14 @@ import pytest
 from rich.console import Console
 
 from identity.aks.api_server import ApiServer
+from identity.resource_types import STACK
 from localcloud.testing.hosts import Serve
 from ops.outputs.tables import conditions_table, mounts_table
-from ops.world.cluster_state import ClusterState, read
-from ops.world.seen import HostedClusterCondition
+from ops.world.cluster_state import ClusterState, compare, read_control_planes
+from ops.world.expected import expected
+from ops.world.seen import HostedClusterCondition, Part
 from tests.unit.access_world import FakeApiServer
-from tests.unit.ops.cluster_access import access_to
+from tests.unit.ops.cluster_access import CLUSTER, access_to
 from tests.unit.ops.stacks import output
 
 HOSTED_CLUSTER = "/apis/hypershift.openshift.io/v1beta1/namespaces/clusters/hostedclusters/hc1"
@@ -73,6 +75,16 @@ def server(api: FakeApiServer, serve_plain: Serve) -> Iterator[ApiServer]:
         yield server
 
 
+def read(server: ApiServer, outputs: Any, versions: dict[str, str]) -> ClusterState:
+    """What a stack with these outputs, and a management cluster, shows."""
+    outputs = {**outputs, "managementClusterId": CLUSTER}
+    stack: Any = {"urn": "urn:pulumi:dev::idstack::pulumi:pulumi:Stack::idstack-dev", "type": STACK, "outputs": outputs}
+    state = expected({"version": 3, "deployment": {"resources": [stack]}})
+    found = compare(read_control_planes(server, state, {Part.CONTROL_PLANES}, None), outputs, versions)
+    assert found is not None
+    return found
+
+
 def test_each_pod_and_each_condition_is_compared_with_what_is_expected(server: ApiServer) -> None:
     found = read(server, OUTPUTS, VERSIONS)
 
@@ -117,15 +129,15 @@ def test_what_hypershift_cannot_know_may_be_unknown(
 ) -> None:
     """As `ExpectedHCConditions` in support/conditions/conditions.go:57-68 and 110-116."""
 
-    def expected(status: str) -> dict[str, bool]:
+    def judged(status: str) -> dict[str, bool]:
         types = ("ValidAzureKMSConfig", "ExternalDNSReachable")
         conditions = [{"type": type_name, "status": status} for type_name in types]
         api.documents[HOSTED_CLUSTER] = {"spec": spec, "status": {"conditions": conditions}}
         return {condition.type: condition.is_expected for condition in read(server, OUTPUTS, VERSIONS).conditions}
 
-    assert expected("Unknown") == {"ValidAzureKMSConfig": kms, "ExternalDNSReachable": external_dns}
-    assert set(expected("True").values()) == {True}
-    assert set(expected("False").values()) == {False}
+    assert judged("Unknown") == {"ValidAzureKMSConfig": kms, "ExternalDNSReachable": external_dns}
+    assert set(judged("True").values()) == {True}
+    assert set(judged("False").values()) == {False}
 
 
 @pytest.mark.parametrize(
