@@ -44,7 +44,7 @@ def test_a_page_loads_without_a_message_and_without_a_request(
     assert opened == (0 if name == "fifty" else 1)
 
 
-def test_a_search_shows_the_clusters_that_have_it(browser: Browser, files: Files) -> None:
+def test_clusters_are_searched_opened_and_filtered(browser: Browser, files: Files) -> None:
     browser.open(files["fifty.html"])
 
     browser.fill("#search", "cluster-3 INGRESS")
@@ -55,12 +55,21 @@ def test_a_search_shows_the_clusters_that_have_it(browser: Browser, files: Files
     browser.fill("#search", "no such thing")
     none = browser.evaluate("document.querySelector('#nothing').checkVisibility()")
     browser.press("Escape")
+    every = browser.evaluate(SHOWN)
+    browser.click("[data-cluster=cluster-07] .head")
+    opened = browser.evaluate(OPEN)
+    drawings = browser.evaluate("document.querySelectorAll('.drawing svg:not(.timeline)').length")
+    browser.click("[data-cluster=cluster-07] .head")
+    closed = browser.evaluate(OPEN)
+    browser.click("#problems")
 
+    assert (opened, drawings, closed) == (["cluster-07"], 1, [])
+    assert browser.evaluate(SHOWN) == ["cluster-08", "cluster-17", "cluster-31"]
     assert ten == [f"cluster-3{number}" for number in range(10)]
     assert status == "10 identities in 10 clusters"
     assert one == ["cluster-08"]
     assert none
-    assert len(browser.evaluate(SHOWN)) == 50
+    assert len(every) == 50
 
 
 def test_a_cluster_and_an_identity_are_chosen(browser: Browser, files: Files) -> None:
@@ -75,26 +84,6 @@ def test_a_cluster_and_an_identity_are_chosen(browser: Browser, files: Files) ->
     assert lit == ["ingress"]
     assert float(dimmed) < 0.5
     assert browser.evaluate(FOUND) == "1 identity in 1 cluster"
-
-
-def test_only_problems_are_shown(browser: Browser, files: Files) -> None:
-    browser.open(files["fifty.html"])
-
-    browser.click("#problems")
-
-    assert browser.evaluate(SHOWN) == ["cluster-08", "cluster-17", "cluster-31"]
-
-
-def test_a_cluster_opens_and_closes_by_a_click(browser: Browser, files: Files) -> None:
-    browser.open(files["fifty.html"])
-
-    browser.click("[data-cluster=cluster-07] .head")
-    opened = browser.evaluate(OPEN)
-    drawings = browser.evaluate("document.querySelectorAll('.drawing svg:not(.timeline)').length")
-    browser.click("[data-cluster=cluster-07] .head")
-
-    assert (opened, drawings) == (["cluster-07"], 1)
-    assert browser.evaluate(OPEN) == []
 
 
 def test_the_keyboard_reaches_everything(browser: Browser, files: Files) -> None:

@@ -98,13 +98,6 @@ def test_an_alert_speaks_of_labels_that_it_has(rule: Mapping[str, Any]) -> None:
     assert rule["labels"]["severity"] in ("warning", "critical")
 
 
-@pytest.mark.parametrize("panel", DASHBOARD["panels"], ids=lambda panel: panel["title"])
-def test_a_legend_speaks_of_labels_that_it_has(panel: Mapping[str, Any]) -> None:
-    for target in panel["targets"]:
-        [name, *_] = _METRIC.findall(target["expr"])
-        assert set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"])) <= EXPORTED[name] | _added(name)
-
-
 def test_every_metric_of_a_probe_is_on_the_dashboard_or_in_a_rule() -> None:
     """But for how often it was made, which the library adds, and the begin of the validity."""
     named = {name for _, expression in EXPRESSIONS for name in _METRIC.findall(expression)}
@@ -113,7 +106,7 @@ def test_every_metric_of_a_probe_is_on_the_dashboard_or_in_a_rule() -> None:
     assert own - named <= {"idstack_credential_not_before_seconds", "idstack_credential_pending_sign_ins_failed_total"}
 
 
-def test_the_dashboards_panels_have_room_and_numbers_of_their_own() -> None:
+def test_the_panels_have_room_numbers_of_their_own_and_known_labels() -> None:
     places = [panel["gridPos"] for panel in DASHBOARD["panels"]]
     cells = [
         (x, y)
@@ -126,3 +119,6 @@ def test_the_dashboards_panels_have_room_and_numbers_of_their_own() -> None:
     assert max(x for x, _ in cells) < 24
     assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(places)
     assert {panel["datasource"]["uid"] for panel in DASHBOARD["panels"]} == {"${datasource}"}
+    for target in (target for panel in DASHBOARD["panels"] for target in panel["targets"]):
+        [name, *_] = _METRIC.findall(target["expr"])
+        assert set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"])) <= EXPORTED[name] | _added(name)

@@ -26,14 +26,10 @@ def test_work_that_ends_is_its_result_or_its_error() -> None:
         raise KeyError("bug")
 
     assert cancellation.run(lambda: 4) == 4
+    _NAME.set("somebody")
+    assert cancellation.run(_NAME.get) == "somebody", "it runs in the caller's context"
     with pytest.raises(KeyError, match="bug"):
         cancellation.run(bug)
-
-
-def test_work_runs_in_the_callers_context() -> None:
-    _NAME.set("somebody")
-
-    assert Cancellation().run(_NAME.get) == "somebody"
 
 
 def test_work_that_hangs_is_left_behind() -> None:

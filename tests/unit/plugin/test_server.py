@@ -92,12 +92,11 @@ def test_the_type_is_taken_from_a_nested_urn(stub: provider_pb2_grpc.ResourcePro
 
     assert created.id == "id-1"
     assert from_struct(created.properties) == {"a": 1, "computed": Secret("s")}
-
-
-def test_a_preview_hands_out_unknowns(stub: provider_pb2_grpc.ResourceProviderStub) -> None:
-    created = stub.Create(provider_pb2.CreateRequest(urn=_URN, properties=to_struct({}), preview=True))
-
-    assert (created.id, from_struct(created.properties)) == ("", {"computed": UNKNOWN})
+    planned = stub.Create(provider_pb2.CreateRequest(urn=_URN, properties=to_struct({}), preview=True))
+    assert (planned.id, from_struct(planned.properties)) == ("", {"computed": UNKNOWN})
+    with pytest.raises(grpc.RpcError) as caught:
+        stub.Check(provider_pb2.CheckRequest(urn="urn:pulumi:dev::project::demo:index:Other::x", news=to_struct({})))
+    assert caught.value.details() == 'no type "demo:index:Other"'
 
 
 def test_check_tells_a_new_resource_from_an_old_one(stub: provider_pb2_grpc.ResourceProviderStub) -> None:
@@ -126,16 +125,12 @@ def test_a_diff_names_paths_and_replacement(stub: provider_pb2_grpc.ResourceProv
         "name": provider_pb2.PropertyDiff.UPDATE_REPLACE,
         'tags["the \\"cost.center\\""]': provider_pb2.PropertyDiff.ADD,
     }
-
-
-def test_ignored_properties_are_no_diff(stub: provider_pb2_grpc.ResourceProviderStub) -> None:
-    diff = stub.Diff(
+    ignored = stub.Diff(
         provider_pb2.DiffRequest(
             urn=_URN, old_inputs=to_struct({"a": 1}), news=to_struct({"a": 2}), ignoreChanges=["a"]
         )
     )
-
-    assert (diff.changes, diff.hasDetailedDiff) == (provider_pb2.DiffResponse.DIFF_NONE, False)
+    assert (ignored.changes, ignored.hasDetailedDiff) == (provider_pb2.DiffResponse.DIFF_NONE, False)
 
 
 def test_a_resource_that_is_gone_has_no_id(stub: provider_pb2_grpc.ResourceProviderStub) -> None:
@@ -247,13 +242,6 @@ def test_nothing_begins_after_a_cancel() -> None:
             client.Create(provider_pb2.CreateRequest(urn=_URN, properties=to_struct({})))
 
     assert caught.value.details() == "interrupted before it began; run the command again"
-
-
-def test_an_unknown_type_is_the_plugins_own_message(stub: provider_pb2_grpc.ResourceProviderStub) -> None:
-    with pytest.raises(grpc.RpcError) as caught:
-        stub.Check(provider_pb2.CheckRequest(urn="urn:pulumi:dev::project::demo:index:Other::x", news=to_struct({})))
-
-    assert caught.value.details() == 'no type "demo:index:Other"'
 
 
 @pytest.mark.parametrize("born_with", [signal.SIG_DFL, signal.SIG_IGN])

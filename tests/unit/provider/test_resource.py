@@ -1,4 +1,4 @@
-"""What every resource of the plugin has in common."""
+"""What every resource of the plugin has in common, and what a refused input shows of itself."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from identity import resource_types
 from plugin import PluginError
 from provider.__main__ import RESOURCES
+from provider.resource import Inputs
 
 IMPORTED = {resource_types.CREDENTIAL_SECRET, resource_types.SIGNING_KEY, resource_types.ENCRYPTION_KEY}
 
@@ -28,3 +29,22 @@ def test_a_state_of_another_version_is_refused_in_words(token: str, old: dict[st
 def test_what_its_stack_alone_knows_is_not_imported(token: str) -> None:
     with pytest.raises(PluginError, match=r"^hc1-thing cannot be imported: .*\b[Rr]emove "):
         RESOURCES[token].read(urn(token), "id", {}, {})
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        (None, "nothing"),
+        (True, "True"),
+        (0, "0"),
+        (0.5, "0.5"),
+        ("MARKER", "a string"),
+        (["MARKER"], "a list"),
+        ({"key": "MARKER"}, "an object"),
+    ],
+)
+def test_a_refusal_shows_no_value_that_may_be_secret(value: Any, found: str) -> None:
+    inputs = Inputs({"name": value})
+    inputs.refuse("name", "something else")
+    [failure] = inputs.failures
+    assert failure.reason.startswith(f"found {found}; accepted: ")

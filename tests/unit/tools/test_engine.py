@@ -26,14 +26,18 @@ def test_a_pulumi_on_path_that_is_new_enough_is_taken(machine: Machine, version:
     assert engine.ensure() == f"{version} from PATH"
     assert chosen(machine) == (machine.first, "from PATH", version)
     assert set(machine.ran()) == {"pulumi version"}, "neither a release nor Go is asked for"
+    assert engine.ensure() == f"up to date, {version} from PATH"
+    assert machine.ran() == []
 
 
-def test_a_pulumi_that_is_a_link_is_looked_for_where_its_language_host_is(machine: Machine) -> None:
-    machine.add_pulumi(machine.root / "pulumi-3.101", "3.101.0")
-    machine.first.mkdir()
-    (machine.first / "pulumi").symlink_to(machine.root / "pulumi-3.101/pulumi")
+def test_another_first_on_path_is_taken_with_its_language_host_behind_a_link(machine: Machine) -> None:
+    machine.add_pulumi(machine.second, "3.101.0")
     engine.ensure()
-    assert chosen(machine)[0] == machine.root / "pulumi-3.101"
+    machine.add_pulumi(machine.root / "installed", "3.102.0")
+    machine.first.mkdir()
+    (machine.first / "pulumi").symlink_to(machine.root / "installed/pulumi")
+    assert engine.ensure() == "3.102.0 from PATH"
+    assert chosen(machine)[0] == machine.root / "installed"
 
 
 @pytest.mark.parametrize("version", ["3.100.1", "3.99.0", "2.200.0"])
@@ -52,22 +56,23 @@ def test_a_pulumi_that_is_too_old_is_passed_over_for_the_release(machine: Machin
     assert list(machine.tools.glob("*.tar.gz")) == []
 
 
-def test_without_its_language_host_a_pulumi_is_passed_over(
-    machine: Machine, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ("", "pulumi has no Python language host beside it"),
+        ("echo not for this processor; exit 126", "pulumi does not run (not for this processor)"),
+    ],
+)
+def test_a_pulumi_without_language_host_or_that_does_not_run_is_passed_over(
+    machine: Machine, capsys: pytest.CaptureFixture[str], script: str, told: str
 ) -> None:
-    machine.add_pulumi(machine.first, "3.101.0", host=False)
+    machine.add_pulumi(machine.first, "3.101.0", host=bool(script))
+    if script:
+        machine.add(machine.first / "pulumi", script)
     machine.add(machine.second / "pulumi-language-python")  # the engine would not look there
     machine.add_release("3.100.2")
     assert engine.ensure() == "3.100.2 downloaded"
-    assert f"{machine.first}/pulumi has no Python language host beside it" in capsys.readouterr().out
-
-
-def test_a_pulumi_that_does_not_run_is_passed_over(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
-    machine.add_pulumi(machine.first, "3.101.0")
-    machine.add(machine.first / "pulumi", "echo not for this processor; exit 126")
-    machine.add_release("3.100.2")
-    assert engine.ensure() == "3.100.2 downloaded"
-    assert f"{machine.first}/pulumi does not run (not for this processor)" in capsys.readouterr().out
+    assert f"{machine.first}/{told}" in capsys.readouterr().out
 
 
 def test_where_a_pinned_one_is_wanted_the_one_on_path_is_not_even_run(
@@ -93,27 +98,26 @@ def test_any_other_wish_is_refused(machine: Machine, monkeypatch: pytest.MonkeyP
     )
 
 
-def test_an_archive_without_a_checksum_is_not_downloaded(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
-    machine.add_release("3.100.2", pinned=False)
+@pytest.mark.parametrize(
+    ("commands", "checksum", "told"),
+    [
+        ((), None, "checksums.txt has no checksum of pulumi-v3.100.2-linux-x64.tar.gz"),
+        ((), "0" * 64, f"; checksums.txt has {'0' * 64}"),
+        (("pulumi",), "", "linux-x64.tar.gz has no Pulumi CLI with a Python language host"),
+    ],
+    ids=["no checksum", "another checksum", "no language host"],
+)
+def test_an_archive_that_is_not_the_pinned_cli_is_not_used(
+    machine: Machine, capsys: pytest.CaptureFixture[str], commands: tuple[str, ...], checksum: str | None, told: str
+) -> None:
+    archive = machine.add_release("3.100.2", *commands, pinned=checksum == "")
+    if checksum:
+        machine.pin(archive.name, checksum)
     machine.add_go()
     assert engine.ensure() == "3.100.2 built from tools/pulumi"
-    assert "checksums.txt has no checksum of pulumi-v3.100.2-linux-x64.tar.gz" in capsys.readouterr().out
-
-
-def test_an_archive_with_another_checksum_is_not_used(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
-    machine.pin(machine.add_release("3.100.2", pinned=False).name, "0" * 64)
-    machine.add_go()
-    assert engine.ensure() == "3.100.2 built from tools/pulumi"
-    assert f"; checksums.txt has {'0' * 64}" in capsys.readouterr().out
+    assert told in capsys.readouterr().out
     assert not list(machine.tools.glob("*.tar.gz"))
     assert not (machine.tools / f"pulumi-{'0' * 64}").exists()
-
-
-def test_an_archive_without_a_language_host_is_not_used(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
-    machine.add_release("3.100.2", "pulumi")
-    machine.add_go()
-    assert engine.ensure() == "3.100.2 built from tools/pulumi"
-    assert "linux-x64.tar.gz has no Pulumi CLI with a Python language host" in capsys.readouterr().out
 
 
 def test_where_only_go_modules_can_be_had_the_pinned_ones_are_built(machine: Machine) -> None:
@@ -164,21 +168,6 @@ def test_a_failed_build_reports_gos_error_and_leaves_no_build_behind(machine: Ma
     with pytest.raises(SetupError, match=r"build: the Go build failed:\ngo: module lookup disabled by GOPROXY=off"):
         engine.ensure()
     assert list(machine.tools.glob("*/pulumi")) == []
-
-
-def test_a_second_run_runs_nothing(machine: Machine) -> None:
-    machine.add_pulumi(machine.first, "3.101.0")
-    engine.ensure()
-    machine.ran()
-    assert engine.ensure() == "up to date, 3.101.0 from PATH"
-    assert machine.ran() == []
-
-
-def test_another_pulumi_first_on_path_is_considered_again(machine: Machine) -> None:
-    machine.add_pulumi(machine.second, "3.101.0")
-    engine.ensure()
-    machine.add_pulumi(machine.first, "3.102.0")
-    assert engine.ensure() == "3.102.0 from PATH"
 
 
 def test_another_pin_is_considered_again(machine: Machine) -> None:

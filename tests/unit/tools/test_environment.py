@@ -33,6 +33,11 @@ def test_without_uv_the_environments_own_pip_installs(machine: Machine, capsys: 
     assert environment.ensure() == "installed into .venv"
     assert machine.ran() == ["python -m", "python -m"]
     assert "with pip, as uv is not on PATH" in capsys.readouterr().out
+    # The local cloud is importable as an editable install is.
+    assert (machine.venv / "lib/python3/site-packages/localcloud.pth").read_text() == f"{ROOT / 'cloud'}\n"
+    machine.lock.write_text("rich==15.0.1\n")
+    assert environment.ensure() == "installed into .venv", "it is another lock"
+    assert machine.ran() == ["python -m", "python -m"]
 
 
 def test_of_pips_settings_only_the_way_to_an_index_counts(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,14 +55,6 @@ def test_of_pips_settings_only_the_way_to_an_index_counts(machine: Machine, monk
     found = set((machine.root / "install").read_text().split())
     assert found >= {"PIP_USER=0", "PIP_INDEX_URL=https://own"}
     assert not found & {"PIP_TARGET=/elsewhere", "PIP_CONSTRAINT=old.txt"}
-
-
-def test_another_lock_is_installed(machine: Machine) -> None:
-    environment.ensure()
-    machine.lock.write_text("rich==15.0.1\n")
-    machine.ran()
-    assert environment.ensure() == "installed into .venv"
-    assert machine.ran() == ["python -m", "python -m"]
 
 
 def test_a_failed_installation_reports_why_and_is_tried_again(machine: Machine) -> None:
@@ -101,11 +98,6 @@ def test_what_the_program_imports_is_compiled(machine: Machine) -> None:
     modules = ("keyvault/vault.py", "network/__init__.py", "datafactory/factory.py", "__init__.py", "_utilities.py")
     assert [module for module in modules if others.search(f"lib/pulumi_azure_native/{module}")] == [modules[2]]
     assert not others.search("lib/pulumi_kubernetes/core/v1/pod.py")
-
-
-def test_the_local_cloud_is_importable_as_an_editable_install_is(machine: Machine) -> None:
-    environment.ensure()
-    assert (machine.venv / "lib/python3/site-packages/localcloud.pth").read_text() == f"{ROOT / 'cloud'}\n"
 
 
 def test_an_environment_that_lost_its_python_is_made_again(machine: Machine) -> None:

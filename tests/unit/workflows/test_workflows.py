@@ -45,12 +45,6 @@ def _calls(target: str, workflow: str) -> Iterator[Mapping[str, Any]]:
             yield from _calls(Path(called).name, workflow)
 
 
-def test_there_are_workflows_to_look_at() -> None:
-    assert {"ci.yml", "drift.yml", "preview.yml", "recover.yml", "rotate.yml", "stack.yml", "up.yml"} <= {
-        file.name for file in _WORKFLOWS
-    }
-
-
 @workflows
 def test_every_action_is_our_own_or_pinned_by_digest_with_its_version(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
@@ -86,13 +80,8 @@ def test_a_workflow_starts_without_rights_and_each_job_declares_its_own(file: Pa
             "pull-requests",
         }, name
         assert "issues" not in rights or (file.name, name) == ("rotate.yml", "report")
-
-
-@workflows
-def test_only_jobs_that_run_a_stacks_command_get_a_token_for_azure(file: Path) -> None:
-    for name, job in jobs_of(file).items():
-        if "id-token" in job["permissions"]:
-            assert file.name == "stack.yml" or job.get("uses", "").startswith("./"), name
+        if "id-token" in rights:
+            assert file.name == "stack.yml" or job.get("uses", "").startswith("./"), "a stack's command alone"
 
 
 @workflows
@@ -125,11 +114,6 @@ def test_one_variable_lists_the_stacks_and_without_it_nothing_runs(file: str) ->
     assert first["strategy"]["matrix"] == {"stack": _LISTED}
     assert first["if"].split(" && ")[0] == _HAS_STACKS
     assert all(other["needs"] and other["if"] == "failure()" for other in others)
-
-
-def test_no_workflow_names_a_stack() -> None:
-    for file in _WORKFLOWS:
-        assert not re.search(r"\b(dev|stage|prod)\b", file.read_text(encoding="utf-8")), file.name
 
 
 def test_the_projects_own_checks_run_for_the_project_alone() -> None:
@@ -192,10 +176,7 @@ def test_a_fleet_has_a_job_for_each_matrix_and_each_waits_for_the_one_before() -
     for name, job in waves.items():
         assert job["strategy"]["matrix"] == f"${{{{ fromJSON(needs.plan.outputs.{name}) }}}}"
         assert (job["with"]["stack"], job["with"]["command"]) == ("${{ matrix.stack }}", "up")
-
-
-def test_a_wave_without_stacks_is_skipped_and_a_failure_stops_those_behind_it() -> None:
-    for name, job in list(_fleet_jobs().items())[1:]:
+    for name, job in list(waves.items())[1:]:
         # A wave that is skipped would skip those behind it; `failure()` looks at every job before.
         assert job["if"] == f"${{{{ !cancelled() && !failure() && needs.plan.outputs.{name} != '' }}}}"
         assert job["strategy"]["fail-fast"] is False, "what runs beside a failure is not interrupted"
@@ -260,24 +241,14 @@ def test_every_named_plan_of_the_storm_is_carried_out_each_night() -> None:
 
 
 @workflows
-def test_no_secret_is_used_but_the_token_that_github_gives_each_job(file: Path) -> None:
+def test_a_job_ends_some_time_and_hands_on_no_token_secret_or_expression(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
-
+    assert not re.search(r"\b(dev|stage|prod)\b", text), "no workflow names a stack"
     assert set(re.findall(r"secrets\s*[.\[:]\s*['\"]?(\w+)", text)) <= {"GITHUB_TOKEN"}
-
-
-@workflows
-def test_scripts_take_values_from_their_environment_not_from_expressions(file: Path) -> None:
-    for job in jobs_of(file).values():
-        for step in job.get("steps", ()):
-            assert "${{" not in step.get("run", ""), step
-
-
-@workflows
-def test_every_job_ends_some_time_and_no_checkout_leaves_its_token_behind(file: Path) -> None:
     for name, job in jobs_of(file).items():
         assert "uses" in job or job["timeout-minutes"] <= (360 if file.name in _AT_NIGHT else 60), name
         for step in job.get("steps", ()):
+            assert "${{" not in step.get("run", ""), "scripts take values from their environment"
             if step.get("uses", "").startswith("actions/checkout@"):
                 assert step["with"]["persist-credentials"] is False, name
 

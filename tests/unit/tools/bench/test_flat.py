@@ -78,25 +78,12 @@ def test_everything_that_was_registered_is_recorded_in_order(log: Path) -> None:
     ]
     assert rows[1]["outputs"] == {"name": {"constant": "x", "secret": False}}
     assert rows[-1]["outputs"] == {"vault": {"constant": "kv", "secret": False}}
-
-
-def test_an_input_is_a_constant_an_output_or_made_of_one(log: Path) -> None:
-    role = recording(log)[3]
+    provider, component, identity, role, _ = rows
     assert role["inputs"] == {
         "principalId": {"output": "principal_id", "of": IDENTITY},
         "note": {"derived": "for p-1", "of": [IDENTITY], "secret": True},
         "names": {"constant": ["a", "true"], "secret": False},
     }
-
-
-def test_only_dependencies_that_no_input_implies_are_explicit(log: Path) -> None:
-    role = recording(log)[3]
-    assert role["dependsOn"] == [AZURE]
-    assert role["options"] == {"delete_before_replace": True}
-
-
-def test_providers_are_given_at_the_top_and_their_inputs_are_not_strings(log: Path) -> None:
-    provider, component, identity, *_ = recording(log)
-    assert component["providers"] == [AZURE]
-    assert identity["providers"] == []
-    assert provider["inputs"] == {"useMsi": {"constant": False, "secret": False}}
+    assert (role["dependsOn"], role["options"]) == ([AZURE], {"delete_before_replace": True}), "others are implied"
+    assert (component["providers"], identity["providers"]) == ([AZURE], []), "they are given at the top"
+    assert provider["inputs"] == {"useMsi": {"constant": False, "secret": False}}, "which is no string"
