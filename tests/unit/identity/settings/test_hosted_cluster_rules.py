@@ -27,21 +27,6 @@ def with_hosted_cluster(given: Any, **changes: Any) -> dict[str, Any]:
     return configuration(clusterSide="hypershift", hostedClusters=clusters, **changes)
 
 
-@pytest.mark.parametrize("given", [{"manifest": {"spec": {"release": {"image": "x"}}}}, {"file": "hc1.yaml"}])
-def test_a_hosted_cluster_is_given_here_or_in_a_file(given: dict[str, Any]) -> None:
-    assert refusals(with_hosted_cluster(given)) == []
-
-
-def test_with_the_stacks_cluster_side_no_hosted_cluster_is_applied() -> None:
-    assert refusals(configuration(hostedClusters=[hosted_cluster(hostedCluster={"file": "hc1.yaml"})])) == [
-        ("hostedClusters[0].hostedCluster", "hosted-cluster-with-stack-side")
-    ]
-
-
-def test_a_hosted_cluster_is_applied_with_a_kubeconfig_of_the_stacks_own() -> None:
-    assert refusals(with_hosted_cluster({"file": "hc1.yaml"}, managementCluster__kubeconfig=ABSENT)) == []
-
-
 def test_a_hosted_cluster_is_applied_to_a_management_cluster() -> None:
     user = {"source": "existing", "clientId": OTHER, "objectId": OTHER}
     config = with_hosted_cluster({"file": "hc1.yaml"}, managementCluster=ABSENT, keyVaultUser=user)
@@ -60,26 +45,44 @@ def without(key: str) -> dict[str, Any]:
     return {name: value for name, value in WRITTEN.items() if name != key}
 
 
-@pytest.mark.parametrize("part", [{}, {"manifest": {}}, {"file": "hc1.yaml"}])
-def test_a_release_and_a_pull_secret_are_a_hosted_cluster(part: dict[str, Any]) -> None:
-    assert refusals(with_written_cluster(WRITTEN | part)) == []
+FILE = {"file": "hc1.yaml"}
 
 
-def test_the_users_part_is_given_at_most_once() -> None:
-    config = with_written_cluster(WRITTEN | {"manifest": {}, "file": "hc1.yaml"})
+@pytest.mark.parametrize(
+    "config",
+    [
+        with_hosted_cluster({"manifest": {"spec": {"release": {"image": "x"}}}}),
+        with_hosted_cluster(FILE),
+        with_hosted_cluster(FILE, managementCluster__kubeconfig=ABSENT),
+        *(with_written_cluster(WRITTEN | part) for part in ({}, {"manifest": {}}, FILE)),
+        *(with_written_cluster(part) for part in ({"manifest": {}}, FILE)),  # they may name the signing key themselves
+        *(with_written_cluster(WRITTEN | {"etcdEncryption": how}, kms=ABSENT) for how in ("aescbc", "none")),
+    ],
+)
+def test_a_hosted_cluster_is_given_here_or_in_a_file_or_written(config: dict[str, Any]) -> None:
+    assert refusals(config) == []
 
-    assert refusals(config) == [(PLACE, "hosted-cluster-given-once")]
 
-
-def test_nothing_is_no_hosted_cluster() -> None:
-    config = with_written_cluster({"serviceAccountSigningKey": "signing-key"})
-
-    assert refusals(config) == [(PLACE, "hosted-cluster-missing")]
-
-
-@pytest.mark.parametrize("key", ["releaseImage", "pullSecret"])
-def test_release_and_pull_secret_come_together(key: str) -> None:
-    assert refusals(with_written_cluster(without(key))) == [(f"{PLACE}.{key}", "release-without-pull-secret")]
+@pytest.mark.parametrize(
+    ("config", "place", "rule"),
+    [
+        (configuration(hostedClusters=[hosted_cluster(hostedCluster=FILE)]), "", "hosted-cluster-with-stack-side"),
+        (with_written_cluster(WRITTEN | {"manifest": {}, **FILE}), "", "hosted-cluster-given-once"),
+        (with_written_cluster({"serviceAccountSigningKey": "signing-key"}), "", "hosted-cluster-missing"),
+        (with_written_cluster(without("releaseImage")), ".releaseImage", "release-without-pull-secret"),
+        (with_written_cluster(without("pullSecret")), ".pullSecret", "release-without-pull-secret"),
+        (
+            with_written_cluster(without("serviceAccountSigningKey")),
+            ".serviceAccountSigningKey",
+            "signing-key-missing",
+        ),
+        (with_written_cluster(WRITTEN | {"etcdEncryption": "none"}), ".etcdEncryption", "etcd-encryption-twice"),
+        (with_written_cluster(WRITTEN | {"etcdEncryption": "aescbc"}), ".etcdEncryption", "etcd-encryption-twice"),
+        (with_hosted_cluster({**FILE, "etcdEncryption": "none"}), ".etcdEncryption", "etcd-encryption-of-given"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused_at_its_place(config: dict[str, Any], place: str, rule: str) -> None:
+    assert refusals(config) == [(f"{PLACE}{place}", rule)]
 
 
 def test_a_cluster_that_the_stack_writes_has_zones_and_host_names() -> None:
@@ -116,12 +119,6 @@ def test_only_a_private_link_alone_needs_no_host_names(access: dict[str, Any], i
     assert refusals(config) == (expected if is_needed else [])
 
 
-def test_a_cluster_that_the_stack_writes_names_its_signing_key() -> None:
-    config = with_written_cluster(without("serviceAccountSigningKey"))
-
-    assert refusals(config) == [(f"{PLACE}.serviceAccountSigningKey", "signing-key-missing")]
-
-
 @pytest.mark.parametrize(
     "key", [{"serviceAccountSigningKey": {"vaultSecretName": "k"}}, {"issuer": "create", "issuerName": "hc1oidc"}]
 )
@@ -134,29 +131,3 @@ def test_a_signing_key_that_the_stack_knows_is_not_named_again(key: dict[str, An
     assert refusals(with_written_cluster(WRITTEN, **key, **issuer)) == [
         (f"{PLACE}.serviceAccountSigningKey", "signing-key-named-twice")
     ]
-
-
-@pytest.mark.parametrize("part", [{"manifest": {}}, {"file": "hc1.yaml"}])
-def test_a_manifest_may_name_the_signing_key_itself(part: dict[str, Any]) -> None:
-    assert refusals(with_written_cluster(part)) == []
-
-
-KMS = {"activeKey": "https://kv-etcd.vault.azure.net/keys/etcd/0123456789abcdef0123456789abcdef"}
-
-
-@pytest.mark.parametrize("how", ["aescbc", "none"])
-def test_what_encrypts_etcd_is_said_without_kms(how: str) -> None:
-    assert refusals(with_written_cluster(WRITTEN | {"etcdEncryption": how}, kms=ABSENT)) == []
-
-
-@pytest.mark.parametrize("how", ["aescbc", "none"])
-def test_with_kms_nothing_else_encrypts_etcd(how: str) -> None:
-    config = with_written_cluster(WRITTEN | {"etcdEncryption": how}, kms=KMS)
-
-    assert refusals(config) == [(f"{PLACE}.etcdEncryption", "etcd-encryption-twice")]
-
-
-def test_a_given_hosted_cluster_says_itself_how_etcd_is_encrypted() -> None:
-    config = with_hosted_cluster({"file": "hc1.yaml", "etcdEncryption": "none"})
-
-    assert refusals(config) == [(f"{PLACE}.etcdEncryption", "etcd-encryption-of-given")]

@@ -88,17 +88,12 @@ def test_in_an_hsm_another_key_leaves_its_role_as_another_vault_does(kms: dict[s
     assert reviewed(unfinished(wanted, 0, found)) == ([(BACKUP, "kms-rotation-unfinished")] if moved else [])
 
 
-@pytest.mark.parametrize(
-    "outputs", [{}, {"hostedClusters": {}}, {"hostedClusters": {"hc1": {"hostedClusterSpec": {}}}}]
-)
-def test_without_a_key_before_nothing_moves(outputs: Any) -> None:
-    assert list(moved_keys(settings("kv-b"), outputs)) == []
-
-
-def test_a_cluster_that_gives_kms_up_loses_a_credential_instead() -> None:
+def test_without_a_key_before_or_kms_now_nothing_moves() -> None:
+    for outputs in ({}, {"hostedClusters": {}}, {"hostedClusters": {"hc1": {"hostedClusterSpec": {}}}}):
+        assert list(moved_keys(settings("kv-b"), outputs)) == []
     without = load(configuration(hostedClusters__0__kms=ABSENT))
 
-    assert list(moved_keys(without, last("kv-a"))) == []
+    assert list(moved_keys(without, last("kv-a"))) == [], "it loses a credential instead"
     assert list(unfinished(without, 0, hosted_cluster("kv-a", active="kv-a"))) == []
 
 
@@ -181,7 +176,4 @@ def test_a_key_that_encrypts_etcd_stays(given: dict[str, Any], kms: Any, refused
     found = reviewed(list(dropped_keys(encrypting(given, kms), ENCRYPTED)))
 
     assert found == ([] if refused is None else [(f"hostedClusters[0].{refused}", "etcd-encryption-changed")])
-
-
-def test_a_cluster_that_goes_takes_its_key_along() -> None:
-    assert list(dropped_keys(load(configuration(hostedClusters=[])), ENCRYPTED)) == []
+    assert list(dropped_keys(load(configuration(hostedClusters=[])), ENCRYPTED)) == [], "it goes with its cluster"

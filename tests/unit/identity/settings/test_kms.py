@@ -21,6 +21,7 @@ from tests.unit.identity.settings.world import (
 KMS = "hostedClusters[0].kms"
 HSM = f"https://hsm-etcd.managedhsm.azure.net/keys/etcd/{KEY_VERSION}"
 BEFORE = f"https://kv-before.vault.azure.net/keys/etcd/{KEY_VERSION}"
+GROUP = {"backupKeyVaultResourceGroup": "before"}
 
 
 def with_kms(**changes: Any) -> dict[str, Any]:
@@ -66,25 +67,21 @@ def test_the_backup_key_is_a_url_or_three_fields_as_the_active_one() -> None:
     assert load(with_kms(backupKey=fields, backupKeyVaultResourceGroup="before")).hosted_clusters == (cluster,)
 
 
-def test_the_backup_key_is_not_the_active_one() -> None:
-    url = f"https://kv-etcd.vault.azure.net/keys/etcd/{KEY_VERSION}"
-
-    assert refusals(with_kms(backupKey=url)) == [(f"{KMS}.backupKey", "backup-key-is-active")]
-
-
-def test_one_vault_is_not_in_two_groups() -> None:
-    config = with_kms(
-        backupKey=f"https://KV-etcd.vault.azure.net/keys/other/{KEY_VERSION}", backupKeyVaultResourceGroup="before"
-    )
-
-    assert refusals(config) == [(f"{KMS}.backupKeyVaultResourceGroup", "backup-key-group-mismatch")]
-
-
-def test_a_url_tells_which_service_has_the_key() -> None:
-    [cluster] = load(with_kms(activeKey=HSM)).hosted_clusters
-
-    assert cluster.kms is not None
-    assert cluster.kms.is_managed_hsm
+@pytest.mark.parametrize(
+    ("changes", "place", "rule"),
+    [
+        ({"backupKey": BEFORE.replace("before", "etcd")}, "backupKey", "backup-key-is-active"),
+        (
+            {"backupKey": BEFORE.replace("kv-before", "KV-etcd").replace("etcd/", "other/"), **GROUP},
+            "backupKeyVaultResourceGroup",
+            "backup-key-group-mismatch",
+        ),
+        ({"activeKey": HSM, "keyVaultType": "HSM"}, "keyVaultType", "choice"),
+    ],
+)
+def test_one_key_or_vault_is_not_named_twice(changes: dict[str, str], place: str, rule: str) -> None:
+    """A type that is refused itself decides nothing."""
+    assert refusals(with_kms(**changes)) == [(f"{KMS}.{place}", rule)]
 
 
 @pytest.mark.parametrize(
@@ -96,13 +93,12 @@ def test_a_url_tells_which_service_has_the_key() -> None:
         ({"activeKey": HSM, "backupKey": BEFORE}, "backupKey", "managed HSMs of this cloud are at managedhsm"),
     ],
 )
-def test_both_keys_are_in_the_same_service(changes: dict[str, str], place: str, reason: str) -> None:
+def test_both_keys_are_in_the_service_of_the_active_ones_url(changes: dict[str, str], place: str, reason: str) -> None:
+    [cluster] = load(with_kms(activeKey=HSM)).hosted_clusters
+    assert cluster.kms is not None
+    assert cluster.kms.is_managed_hsm
     assert refusals(with_kms(**changes)) == [(f"{KMS}.{place}", "kms-key")]
     assert reason in report(with_kms(**changes))
-
-
-def test_a_type_that_is_refused_itself_decides_nothing() -> None:
-    assert refusals(with_kms(activeKey=HSM, keyVaultType="HSM")) == [(f"{KMS}.keyVaultType", "choice")]
 
 
 def test_the_local_cloud_has_no_managed_hsm() -> None:

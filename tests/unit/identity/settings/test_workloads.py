@@ -83,35 +83,37 @@ def test_what_no_workload_can_be_is_refused_at_its_place(change: dict[str, Any],
     workload = {key: value for key, value in {**WORKLOAD, **change}.items() if value is not ABSENT}
 
     assert refusals(with_workloads(workload)) == [(f"hostedClusters[0].workloads[0].{place}", rule)]
+    if change == {"identities": ["cloudProvder"]}:
+        assert report(with_workloads(workload)).endswith("hostedClusters[0].workloads[0].identities[0]' cloudProvider`")
 
 
-def test_an_identity_is_guessed() -> None:
-    config = with_workloads({**WORKLOAD, "identities": ["cloudProvder"]})
-
-    assert report(config).endswith(
-        "`.venv/bin/idstack pulumi -- config set --path 'hostedClusters[0].workloads[0].identities[0]' cloudProvider`"
-    )
-
-
-def test_identities_that_need_one_path_do_not_fit_into_one_workload() -> None:
-    fields = ["kms", "disk", "ingress"]
-
-    assert refusals(with_workloads({**WORKLOAD, "identities": fields})) == [
-        ("hostedClusters[0].workloads[0].identities", "workload-mounts-collide")
-    ]
+@pytest.mark.parametrize(
+    ("config", "place", "rule"),
+    [
+        (
+            with_workloads({**WORKLOAD, "identities": ["kms", "disk", "ingress"]}),
+            "workloads[0].identities",
+            "workload-mounts-collide",
+        ),
+        (
+            with_workloads(
+                {**WORKLOAD, "identities": ["imageRegistry"]}, identities={"imageRegistry": {"enabled": False}}
+            ),
+            "workloads[0].identities[0]",
+            "workload-identity-disabled",
+        ),
+        (with_workloads(WORKLOAD) | {"clusterSide": "hypershift"}, "workloads", "workloads-with-hypershift-side"),
+    ],
+)
+def test_a_workload_mounts_what_is_on_and_fits_and_hypershift_makes_its_own(
+    config: dict[str, Any], place: str, rule: str
+) -> None:
+    assert refusals(config) == [(f"hostedClusters[0].{place}", rule)]
 
 
 @pytest.mark.parametrize("fields", [["kms", "controlPlaneOperator"], ["network", "file", "kms"]])
 def test_a_second_mount_is_taken_where_the_first_does_not_fit(fields: list[str]) -> None:
     assert refusals(with_workloads({**WORKLOAD, "identities": fields})) == []
-
-
-def test_an_identity_that_is_off_cannot_be_mounted() -> None:
-    off = {"imageRegistry": {"enabled": False}}
-
-    assert refusals(with_workloads({**WORKLOAD, "identities": ["imageRegistry"]}, identities=off)) == [
-        ("hostedClusters[0].workloads[0].identities[0]", "workload-identity-disabled")
-    ]
 
 
 def test_workloads_have_other_names_than_each_other_and_the_probes() -> None:
@@ -125,15 +127,5 @@ def test_workloads_have_other_names_than_each_other_and_the_probes() -> None:
     ]
     assert "another name than hostedClusters[0].workloads[0].name has" in report(config)
     assert "another name than a credential probe has" in report(config)
-
-
-def test_two_clusters_may_have_workloads_of_one_name() -> None:
     clusters = [hosted_cluster(name, workloads=[WORKLOAD]) for name in ("hc1", "hc2")]
-
     assert refusals(configuration(hostedClusters=clusters)) == []
-
-
-def test_hypershifts_operators_make_all_workloads_themselves() -> None:
-    assert refusals(with_workloads(WORKLOAD) | {"clusterSide": "hypershift"}) == [
-        ("hostedClusters[0].workloads", "workloads-with-hypershift-side")
-    ]
