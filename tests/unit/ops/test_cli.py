@@ -98,11 +98,8 @@ def test_the_lines_of_a_paragraph_are_the_screens(idstack: Idstack) -> None:
     ]
 
 
-def test_wrong_usage_is_code_2(idstack: Idstack) -> None:
+def test_wrong_usage_is_code_2_and_an_unknown_command_gets_the_nearest_one(idstack: Idstack) -> None:
     assert idstack("status", "--stakc", "dev").code == 2
-
-
-def test_an_unknown_command_is_answered_with_the_nearest_one(idstack: Idstack) -> None:
     printed = idstack("rotat")
     assert printed.code == 2
     assert "Did you mean 'rotate'?" in printed.error

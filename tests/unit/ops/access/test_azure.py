@@ -30,21 +30,13 @@ def sign_in(engine: Engine) -> Any:
         return client
 
 
-def test_the_clients_of_a_command_share_one_sign_in(sign_ins: list[str]) -> None:
+def test_the_clients_share_one_sign_in_until_another_look_at_the_stack(sign_ins: list[str]) -> None:
     engine = Engine("dev")
-
     assert sign_in(engine) is not sign_in(engine)
-
     assert sign_ins == ["t"]
 
-
-def test_another_look_at_the_stack_signs_in_again(sign_ins: list[str]) -> None:
-    engine = Engine("dev")
-    sign_in(engine)
     engine.forget()
-
     sign_in(engine)
-
     assert sign_ins == ["t", "t"]
 
 

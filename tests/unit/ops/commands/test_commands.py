@@ -250,21 +250,16 @@ def test_status_of_a_local_stack_names_the_plugins_that_are_real(
     }
 
 
-def test_a_local_stack_without_hosted_clusters_comes_up_without_a_table(
+def test_a_local_stack_of_nothing_or_for_hypershift_comes_up_without_probes(
     engine: FakeEngine, idstack: Idstack, recorded: FakeCluster, ran: list[str]
 ) -> None:
-    printed = idstack("up")
-    assert (printed.code, printed.error) == (0, "")
-    assert "none: the stack has no hosted cluster; other stacks may name it in their sharedStack\n" in printed.output
+    empty = idstack("up")
+    assert (empty.code, empty.error) == (0, "")
+    assert "none: the stack has no hosted cluster; other stacks may name it in their sharedStack\n" in empty.output
 
-
-def test_a_local_stack_for_hypershift_comes_up_without_probes(
-    engine: FakeEngine, idstack: Idstack, recorded: FakeCluster, ran: list[str]
-) -> None:
+    recorded.selectors.clear()
     engine.has({"clusterSide": "hypershift", **outputs(notAfter="2999-02-19T16:50:04Z")})
-
     printed = idstack("up")
-
     assert (printed.code, printed.error, recorded.selectors) == (0, "", [])
     assert "credentials: HyperShift's operators create the pods, so there are no probes" in printed.output
     assert "managed-azure-ingress" in printed.output

@@ -37,14 +37,9 @@ def test_scripts_get_nodes_and_edges(idstack: Idstack) -> None:
     assert kinds(document, "hc1") == kinds(document, "hc2")
     assert {"identity", "secret", "secretProviderClass", "pod", "role"} <= kinds(document, "hc1")
     assert {"source", "relation", "target"} == set(document["edges"][0])
-
-
-def test_one_cluster_is_drawn_without_the_others(idstack: Idstack) -> None:
-    printed = idstack("graph", "--stack", "dev", "--format", "mermaid", "--cluster", "hc2")
-
-    assert printed.output.startswith("flowchart LR\n")
-    assert "hc2" in printed.output
-    assert "hc1" not in printed.output
+    one = idstack("graph", "--stack", "dev", "--format", "mermaid", "--cluster", "hc2").output
+    assert one.startswith("flowchart LR\n")
+    assert ("hc2" in one, "hc1" in one) == (True, False)
 
 
 @pytest.mark.parametrize(

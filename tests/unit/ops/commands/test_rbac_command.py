@@ -81,12 +81,6 @@ def test_kubernetes_roles_are_not_bound_to_the_object_id_of_a_user(engine: FakeE
     assert (done.code, "give the rights to a group of users" in done.error) == (1, True)
 
 
-def test_a_name_is_no_object_id(idstack: Idstack) -> None:
-    done = idstack("rbac", "deployers")
-    assert done.code == 2
-    assert "Input should be a valid UUID" in done.error
-
-
 @pytest.mark.parametrize(
     ("principal_type", "right"),
     [
@@ -133,14 +127,6 @@ def test_renewals_get_a_role_of_their_own(engine: FakeEngine, idstack: Idstack) 
     assert [command[command.index("--scope") + 1] for command in commands[1:]] == role["AssignableScopes"]
 
 
-def test_a_configuration_that_is_refused_is_reported(engine: FakeEngine, idstack: Idstack) -> None:
-    configured(engine, location="Mars!")
-    done = idstack("rbac", WHO, "--azure", "--stack", "dev")
-
-    assert done.code == 1
-    assert "idstack:location" in done.error
-
-
 def test_rights_in_single_namespaces_leave_little_for_the_cluster(engine: FakeEngine, idstack: Idstack) -> None:
     configured(engine)
     done = idstack("rbac", WHO, "--kubernetes", "--stack", "dev")
@@ -173,23 +159,25 @@ def test_rights_in_single_namespaces_leave_little_for_the_cluster(engine: FakeEn
         },
     ]
     assert [rule for rule in inside["rules"] if "secrets" in rule["resources"]] == SECRETS
-
-
-def test_one_role_for_every_namespace_still_names_the_secrets(engine: FakeEngine, idstack: Idstack) -> None:
-    configured(engine)
-    done = idstack("rbac", WHO, "--kubernetes", "--cluster-wide", "--stack", "dev")
-
-    role, binding = yaml.safe_load_all(done.output)
+    wide = idstack("rbac", WHO, "--kubernetes", "--cluster-wide", "--stack", "dev")
+    role, binding = yaml.safe_load_all(wide.output)
     assert (role["kind"], binding["kind"]) == ("ClusterRole", "ClusterRoleBinding")
-    assert [rule for rule in role["rules"] if "secrets" in rule["resources"]] == SECRETS
+    assert [rule for rule in role["rules"] if "secrets" in rule["resources"]] == SECRETS, "one role for every namespace"
 
 
-def test_a_stack_that_makes_nothing_on_a_cluster_needs_no_rights_there(engine: FakeEngine, idstack: Idstack) -> None:
+def test_a_stack_that_makes_nothing_on_a_cluster_or_is_refused_gets_no_roles(
+    engine: FakeEngine, idstack: Idstack
+) -> None:
     configured(engine, clusterSide="hypershift")
     done = idstack("rbac", WHO, "--kubernetes", "--stack", "dev")
-
     assert (done.code, done.output) == (1, "")
     assert "the stack dev creates nothing on a management cluster" in done.error
+
+    configured(engine, location="Mars!")
+    refused = idstack("rbac", WHO, "--azure", "--stack", "dev")
+    assert (refused.code, "idstack:location" in refused.error) == (1, True)
+    named = idstack("rbac", "deployers")
+    assert (named.code, "Input should be a valid UUID" in named.error) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,9 @@ def test_what_the_plan_renews_goes_up_in_one_run_and_a_failure_stops_nobody(
     assert stack.renewals == [{}], "the program is told, by a request for nobody"
     asked = [" ".join(call.split()[:2]) for call in stack.calls]
     assert asked == ["stack export", "preview --json", "up --continue-on-error", "stack export"]
+    as_json = idstack("renew", "--stack", "dev", "--yes", "--json")
+    assert "renewed now: hc1/disk, hc1/kms\n" in as_json.error
+    assert as_json.output.startswith("{")
 
 
 def test_if_nothing_is_due_nothing_runs(stack: FakeEngine, idstack: Idstack) -> None:
@@ -164,22 +167,8 @@ def test_a_stack_without_certificates_has_nothing_to_renew(engine: FakeEngine, i
     assert printed.error == (
         "idstack: the stack dev has no certificate to renew: `.venv/bin/idstack up --stack dev` issues the first\n"
     )
-
-
-def test_a_stack_of_workload_identities_alone_has_nothing_that_expires(engine: FakeEngine, idstack: Idstack) -> None:
     engine.has({"hostedClusters": {"hc2": {"controlPlane": {}}}})
     engine.has_resources()
-
-    printed = idstack("renew", "--stack", "dev")
-
-    assert printed.code == 0
-    assert "no identity of the stack dev has a certificate: nothing expires" in printed.output
-
-
-def test_for_scripts_the_lines_go_to_standard_error(stack: FakeEngine, idstack: Idstack) -> None:
-    stack.plans(*_DISK.renewal())
-
-    printed = idstack("renew", "--stack", "dev", "--json")
-
-    assert "renewed now: hc1/disk\n" in printed.error
-    assert printed.output.startswith("{")
+    of_workload_identities = idstack("renew", "--stack", "dev")
+    assert of_workload_identities.code == 0
+    assert "no identity of the stack dev has a certificate: nothing expires" in of_workload_identities.output

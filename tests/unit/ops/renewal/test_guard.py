@@ -184,7 +184,7 @@ def test_a_slot_that_the_schedule_withdraws_is_deleted() -> None:
     assert len(_judged(step("update", _DISK.schedule, inputs=without_current), *deleted).refused["hc1/disk"]) == 3
 
 
-def test_a_slot_that_was_withdrawn_by_a_killed_run_is_deleted_by_the_next() -> None:
+def test_what_a_killed_run_left_of_a_slot_is_finished_by_the_next() -> None:
     state = [dict(recorded) for recorded in _STATE]
     for recorded in state:
         if recorded["urn"] == _DISK.schedule:
@@ -192,9 +192,6 @@ def test_a_slot_that_was_withdrawn_by_a_killed_run_is_deleted_by_the_next() -> N
     steps: Any = {"config": {}, "steps": [step("delete", urn) for urn in _DISK.slot("b")]}
 
     assert _names(judge(renewable(state), steps, state, is_settled=False)) == ["hc1/disk"]  # type: ignore[arg-type]
-
-
-def test_what_a_killed_run_left_of_a_replacement_is_finished() -> None:
     for operation in ("delete-replaced", "remove-pending-replace"):
         assert _names(_judged(step(operation, _DISK.of_slot("registration", "a")))) == ["hc1/disk"]
 
@@ -206,12 +203,6 @@ def test_an_object_that_would_go_keeps_its_identity_from_being_renewed() -> None
     assert verdict.refused == {"hc1/disk": ("delete hc1-disk-class",)}
 
 
-def test_a_step_that_belongs_to_no_identity_blocks_the_run() -> None:
-    foreign = resource("urn:pulumi:dev::idstack::azure-native:keyvault:Vault::vault-vault")["urn"]
-
-    assert _judged(step("update", foreign)).blocked == ("update vault-vault",)
-
-
 @pytest.mark.parametrize(("operation", "blocked"), [("update", ()), ("create", ()), ("replace", ("replace azure",))])
 def test_a_provider_is_brought_up_in_every_run_but_not_replaced(operation: str, blocked: tuple[str, ...]) -> None:
     provider = "urn:pulumi:dev::idstack::pulumi:providers:azure-native::azure"
@@ -219,14 +210,13 @@ def test_a_provider_is_brought_up_in_every_run_but_not_replaced(operation: str, 
     assert _judged(step(operation, provider)).blocked == blocked
 
 
-def test_the_error_of_an_identitys_resource_leaves_the_identity_out() -> None:
+def test_the_error_of_an_identity_leaves_it_out_and_another_one_blocks() -> None:
     verdict = _judged(*_KMS.renewal(), errors=[{"urn": _DISK.schedule, "message": "not\n  now"}])
+    foreign = resource("urn:pulumi:dev::idstack::azure-native:keyvault:Vault::vault-vault")["urn"]
 
     assert (_names(verdict), verdict.refused, verdict.blocked) == (["hc1/kms"], {"hc1/disk": ("not now",)}, ())
-
-
-def test_the_error_of_the_program_blocks_the_run() -> None:
     assert _judged(errors=[{"message": "no such vault"}]).blocked == ("no such vault",)
+    assert _judged(step("update", foreign)).blocked == ("update vault-vault",)
 
 
 def _of(urn: str) -> Any:

@@ -167,6 +167,8 @@ def test_a_lock_that_could_not_be_written_is_deleted_and_nothing_has_begun(locks
         "continue, free some space there and run the command again"
     )
     assert list(locks.iterdir()) == [other]
+    read_only = AT_THE_LOCK.format(file=draft).replace("no space left on device", "read-only file system")
+    assert "nothing was started. To continue, make it writable and run" in str(disk_failure(read_only, "dev"))
 
 
 def test_a_disk_that_fills_under_way_leaves_work_for_recover(tmp_path: Path) -> None:
@@ -180,23 +182,11 @@ def test_a_disk_that_fills_under_way_leaves_work_for_recover(tmp_path: Path) -> 
     assert state.exists()
 
 
-def test_a_read_only_disk_is_to_be_made_writable() -> None:
-    errors = AT_THE_LOCK.format(file="/x/.pulumi/locks/o/idstack/dev/a.json.1.tmp").replace(
-        "no space left on device", "read-only file system"
-    )
-
-    assert "nothing was started. To continue, make it writable and run" in str(disk_failure(errors, "dev"))
-
-
 def test_a_long_event_log_is_read_in_passing() -> None:
     log = '{"urn":"/subscriptions/x/providers/y","message":"z"}' * 40_000
 
-    assert disk_failure(log, "dev") is None
+    assert disk_failure(log, "dev") is disk_failure("error: update failed", "dev") is None
     assert "(file too large: /a/b)" in str(disk_failure(f"{log} write /a/b: file too large", "dev"))
-
-
-def test_another_failure_is_no_matter_of_the_disk() -> None:
-    assert disk_failure("error: update failed", "dev") is None
 
 
 @pytest.mark.parametrize("content", ["", '{"pid": 1'])
@@ -260,11 +250,7 @@ def test_a_refusal_in_a_run_is_told_with_what_to_do(message: str, told: str) -> 
     assert remedy.startswith(told)
 
 
-def test_a_destruction_whose_plugin_ended_runs_again() -> None:
+def test_a_destruction_runs_again_and_other_lines_have_no_remedy() -> None:
     [remedy] = remedies(["pulumi-resource-azuread exited prematurely"], "dev", "destroy")
-
     assert remedy.endswith("Run `.venv/bin/idstack down --stack dev` again, which continues")
-
-
-def test_other_lines_have_no_remedy() -> None:
     assert list(remedies(['{"diagnosticEvent": {"message": "ContainerBeingDeleted"}}'], "dev", "up")) == []

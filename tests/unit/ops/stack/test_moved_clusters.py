@@ -164,16 +164,13 @@ def test_a_cluster_that_does_not_move_stands_in_nobodys_way(
     assert FakeBackend(stack, tmp_path, states).refuse() == ""
 
 
-def test_a_shared_stack_that_is_missing_is_left_to_the_program(tmp_path: Path) -> None:
-    write(tmp_path, "hc1-dev", "hc1", shared=_SHARED)
-
-    assert FakeBackend("hc1-dev", tmp_path, {"hc1-dev": []}).refuse() == ""
-
-
 @pytest.mark.parametrize(
     "text", ["config: [", "- a list", "", "config: none", "config:\n  idstack:hostedClusters: [3]\n"]
 )
-def test_another_stacks_broken_file_stands_in_nobodys_way(tmp_path: Path, text: str) -> None:
+def test_another_stacks_broken_or_missing_file_stands_in_nobodys_way(tmp_path: Path, text: str) -> None:
+    write(tmp_path, "hc1-dev", "hc1", shared=_SHARED)
+    assert FakeBackend("hc1-dev", tmp_path, {"hc1-dev": []}).refuse() == "", "the program says that"
+    (tmp_path / "Pulumi.hc1-dev.yaml").unlink()
     write(tmp_path, "dev", "hc1")
     (tmp_path / "Pulumi.hc2-dev.yaml").write_text(text)
 

@@ -75,7 +75,8 @@ def api() -> FakeApiServer:
     failed = {"type": "Warning", "reason": "FailedMount", "message": "403", "involvedObject": involved}
     of_a_set = {**failed, "involvedObject": {"kind": "ReplicaSet", "name": "x"}, "lastTimestamp": CREATED}
     newer = {**failed, "lastTimestamp": None, "eventTime": "2026-11-23T04:31:33.000001Z"}
-    api.documents[f"{CORE}/events"] = {"items": [newer, of_a_set]}
+    normal = {**newer, "type": "Normal"}
+    api.documents[f"{CORE}/events"] = {"items": [newer, of_a_set, normal]}
     return api
 
 
