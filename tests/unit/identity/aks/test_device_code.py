@@ -95,26 +95,22 @@ def test_it_asks_as_azures_clients_do(scripted: Callable[[Script], Login], tmp_p
 
 
 @pytest.mark.parametrize(
-    ("error", "expected"),
+    ("error", "expires_in", "expected"),
     [
-        ("expired_token", "nobody entered the code in time; run the same command again"),
-        ("authorization_declined", "the sign-in was declined"),
-        ("access_denied", "the sign-in was declined"),
-        ("bad_verification_code", "does not know the device code"),
-        ("invalid_client", "invalid_client"),
+        ("expired_token", 900, "nobody entered the code in time; run the same command again"),
+        ("authorization_declined", 900, "the sign-in was declined"),
+        ("access_denied", 900, "the sign-in was declined"),
+        ("bad_verification_code", 900, "does not know the device code"),
+        ("invalid_client", 900, "invalid_client"),
+        ("authorization_pending", 0, "nobody entered the code in time"),
+        ("slow_down", 0, "nobody entered the code in time"),
     ],
 )
-def test_it_stops_at_a_refusal_and_reports_it(
-    scripted: Callable[[Script], Login], tmp_path: Path, error: str, expected: str
+def test_it_stops_at_a_refusal_or_the_codes_end_and_reports_it(
+    scripted: Callable[[Script], Login], tmp_path: Path, error: str, expires_in: int, expected: str
 ) -> None:
     with pytest.raises(SignInRefusedError, match=f"device code sign-in: .*{expected}"):
-        tokens.token(scripted(Script([error])), TokenCache(tmp_path), {}, show=lambda _: None)
-
-
-@pytest.mark.parametrize("pending", ["authorization_pending", "slow_down"])
-def test_it_stops_when_the_code_has_ended(scripted: Callable[[Script], Login], tmp_path: Path, pending: str) -> None:
-    with pytest.raises(SignInRefusedError, match="nobody entered the code in time"):
-        tokens.token(scripted(Script([pending], expires_in=0)), TokenCache(tmp_path), {}, show=lambda _: None)
+        tokens.token(scripted(Script([error], expires_in)), TokenCache(tmp_path), {}, show=lambda _: None)
 
 
 def test_a_refused_renewal_asks_nobody_unless_the_session_is_over(

@@ -120,6 +120,9 @@ def test_a_client_secret_signs_in_and_a_wrong_or_expired_one_does_not(
     assert "configure the value of the secret, not its id" in wrong
     assert "the secret has expired: make a new one" in expired
     assert old not in expired
+    variables: dict[str, Any] = {"ARM_CLIENT_ID": pipeline.application.app_id, "ARM_CLIENT_SECRET": "wrong"}
+    login = ["--exec", "--login", "arm", "--tenant-id", TENANT, "--authority-host", pipeline.wire.authority]
+    refused(command(*login, **variables), 7000215)
 
 
 @pytest.fixture
@@ -214,9 +217,3 @@ def test_an_issuer_that_is_not_on_this_machine_is_not_asked(
 ) -> None:
     pipeline.trusts(url)
     refused(by_file(Issuer(url, key).token()), 90061)
-
-
-def test_a_wrong_secret_is_refused_by_the_arm_variables_too(command: Command, pipeline: Pipeline) -> None:
-    variables: dict[str, Any] = {"ARM_CLIENT_ID": pipeline.application.app_id, "ARM_CLIENT_SECRET": "wrong"}
-    login = ["--exec", "--login", "arm", "--tenant-id", TENANT, "--authority-host", pipeline.wire.authority]
-    refused(command(*login, **variables), 7000215)

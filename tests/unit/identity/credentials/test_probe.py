@@ -91,14 +91,12 @@ class TestOnce:
         assert report["signIn"]["error"] == "AADSTS700027: The certificate is not registered on application."
         assert report["proof"] == {"ok": False, "status": None, "action": None, "error": None, "at": None}
 
-    def test_an_absent_file_is_reported(
+    def test_an_absent_file_or_unset_variable_is_reported(
         self, entra: Entra, mount: CsiMount, capsys: pytest.CaptureFixture[str]
     ) -> None:
         code, report = once(capsys, "--credential", f"file:{mount.path}", "--proof", proof(entra))
         assert (code, report["thumbprint"]) == (1, None)
         assert report["signIn"]["error"].startswith(f"credential file {mount.path}: found no readable file")
-
-    def test_an_unset_variable_is_reported(self, entra: Entra, capsys: pytest.CaptureFixture[str]) -> None:
         code, report = once(capsys, "--credential", "env:IDSTACK_TEST_UNSET", "--proof", proof(entra))
         assert (code, report["credentialFile"]) == (1, None)
         assert report["signIn"]["error"].startswith("variable IDSTACK_TEST_UNSET: found none")

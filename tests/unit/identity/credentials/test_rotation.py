@@ -17,27 +17,25 @@ VAULT = TokenRequest(("https://vault.azure.net/.default",))
 HOUR = 3600.0
 
 
-class TestFirst:
-    def test_it_is_served_without_a_proof(self, rotation: Rotation, entra: Entra, issued: IssuedCertificate) -> None:
-        assert rotation.served.thumbprint == issued.thumbprint
-        assert entra.attempts == 0
-
-
 class TestKnown:
     def test_it_is_served_and_its_first_token_is_in_the_cache(
-        self, rotation: Rotation, entra: Entra, following: IssuedCertificate, events: Events, renew: Renew
+        self,
+        rotation: Rotation,
+        entra: Entra,
+        issued: IssuedCertificate,
+        following: IssuedCertificate,
+        events: Events,
+        clients: Clients,
+        renew: Renew,
     ) -> None:
+        assert (rotation.served.thumbprint, entra.attempts) == (issued.thumbprint, 0), "the first needs no proof"
         renew()
         rotation.look()
         assert events.rest() == [EventKind.ACCEPTED, EventKind.SERVED]
         assert rotation.served.thumbprint == following.thumbprint
+        assert [client.is_closed for client in clients.made] == [True, False]
         rotation.token(ARM)
         assert [seen["header"]["x5t"] for seen in entra.assertions] == [x5t(following)]
-
-    def test_the_client_before_it_is_closed(self, rotation: Rotation, clients: Clients, renew: Renew) -> None:
-        renew()
-        rotation.look()
-        assert [client.is_closed for client in clients.made] == [True, False]
 
     @pytest.mark.parametrize("enable_cae", [False, True])
     def test_it_is_proven_for_what_was_granted_last(
@@ -162,17 +160,17 @@ class TestUnknown:
         rotation.look()
         assert rotation.served.thumbprint == following.thumbprint
 
-    def test_each_failed_try_closes_its_client(
-        self, pending: Rotation, entra: Entra, clock: FakeClock, clients: Clients
-    ) -> None:
-        tries(pending, entra, clock, seconds=4)
-        assert [client.is_closed for client in clients.made] == [False, True, True, True, True]
-
-    def test_the_reason_is_logged_once_and_another_reason_again(
-        self, pending: Rotation, entra: Entra, clock: FakeClock, caplog: pytest.LogCaptureFixture
+    def test_a_failed_try_closes_its_client_and_each_reason_is_logged_once(
+        self,
+        pending: Rotation,
+        entra: Entra,
+        clock: FakeClock,
+        clients: Clients,
+        caplog: pytest.LogCaptureFixture,
     ) -> None:
         caplog.set_level(logging.INFO, "identity.credentials")
         tries(pending, entra, clock, seconds=4)
+        assert [client.is_closed for client in clients.made] == [False, True, True, True, True]
         entra.drops = True
         tries(pending, entra, clock, seconds=30)
         reported = [record.message for record in caplog.records if record.name == "identity.credentials.events"]

@@ -75,29 +75,25 @@ def in_line(client: SharedClient, count: int) -> None:
                 return
 
 
-def test_eight_threads_share_one_request_and_its_failure(held: HeldClient, shared: SharedClient) -> None:
+@pytest.mark.parametrize("fails", [True, False])
+def test_eight_threads_share_one_request_with_its_failure_or_token(
+    held: HeldClient, shared: SharedClient, fails: bool
+) -> None:
     with ThreadPoolExecutor(8) as pool:
         first = asking(pool, shared)
         held.wait()
         others = [asking(pool, shared) for _ in range(7)]
         in_line(shared, 7)
+        assert len(held.asked) == 1
+        if not fails:
+            held.answers[0].set_result(TOKEN)
+            assert [future.result(PATIENCE) for future in (first, *others)] == [TOKEN] * 8
+            return
         held.answers[0].set_exception(ClientAuthenticationError("nothing answers"))
         failures = [future.exception(PATIENCE) for future in (first, *others)]
-    assert len(held.asked) == 1
     assert [str(failure) for failure in failures] == ["nothing answers"] * 8
     assert len({id(failure) for failure in failures}) == 8, "each thread has an exception of its own"
     assert all(isinstance(failure, ClientAuthenticationError) for failure in failures)
-
-
-def test_and_one_request_and_its_token(held: HeldClient, shared: SharedClient) -> None:
-    with ThreadPoolExecutor(8) as pool:
-        first = asking(pool, shared)
-        held.wait()
-        others = [asking(pool, shared) for _ in range(7)]
-        in_line(shared, 7)
-        held.answers[0].set_result(TOKEN)
-        assert [future.result(PATIENCE) for future in (first, *others)] == [TOKEN] * 8
-    assert len(held.asked) == 1
 
 
 @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
@@ -137,19 +133,11 @@ def test_that_nothing_answered_is_remembered_for_a_second(refusing: Refusing, cl
         with pytest.raises(ClientAuthenticationError, match="nothing answers"):
             shared.token(ARM)
     assert len(refusing.asked) == 1
-    clock.now += REMEMBERED
-    with pytest.raises(ClientAuthenticationError):
-        shared.token(ARM)
-    assert len(refusing.asked) == 2
-
-
-def test_a_clock_that_is_set_back_does_not_prolong_that(refusing: Refusing, clock: FakeClock) -> None:
-    shared = SharedClient(refusing, clock)
-    for _ in range(2):
+    for moved, asked in ((REMEMBERED, 2), (-3600 * REMEMBERED, 3)):
+        clock.now += moved
         with pytest.raises(ClientAuthenticationError):
             shared.token(ARM)
-        clock.advance(-3600)
-    assert len(refusing.asked) == 2
+        assert len(refusing.asked) == asked, "a clock that is set back does not prolong that"
 
 
 @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)

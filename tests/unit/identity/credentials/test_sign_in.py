@@ -123,24 +123,18 @@ def test_a_certificate_that_stays_unknown_fails_with_the_last_answer(entra: Entr
         link = link.__cause__ or link.__context__
 
 
-def test_a_key_that_is_not_the_certificates_is_refused(entra: Entra, issued: IssuedCertificate, time: FakeTime) -> None:
+def test_a_tenant_a_key_or_an_entra_that_is_not_there_is_told_by_its_failure(
+    entra: Entra, issued: IssuedCertificate, time: FakeTime
+) -> None:
+    with pytest.raises(SignInFailedError, match="AADSTS90002: Tenant 'nobody' not found"):
+        proven(entra, issued, time, tenant_id="nobody")
+    assert time.slept == []
     entra.registered.append(issued.certificate_pem)
     forged = IssuedCertificate(
         issued.certificate_pem, certificate().private_key_pem, issued.thumbprint, issued.not_before, issued.not_after
     )
     with pytest.raises(SignInFailedError, match="AADSTS700027: Client assertion contains an invalid signature"):
         proven(entra, forged, time, timeout=timedelta(seconds=30))
-
-
-def test_a_tenant_that_does_not_exist_fails_at_once(entra: Entra, issued: IssuedCertificate, time: FakeTime) -> None:
-    with pytest.raises(SignInFailedError, match="AADSTS90002: Tenant 'nobody' not found"):
-        proven(entra, issued, time, tenant_id="nobody")
-    assert time.slept == []
-
-
-def test_an_entra_that_does_not_answer_is_tried_until_the_time_is_up(
-    entra: Entra, issued: IssuedCertificate, time: FakeTime
-) -> None:
     with pytest.raises(SignInFailedError, match="found 9 attempts, at best 0 in a row"):
         proven(entra, issued, time, authority_host="https://127.0.0.1:1", timeout=timedelta(seconds=30))
 

@@ -105,11 +105,9 @@ class TestSignIn:
 
 
 class TestDropIn:
-    def test_it_is_what_azure_clients_ask_for(self, served: MountedCredential) -> None:
+    def test_the_pipeline_of_management_clients_takes_it(self, served: MountedCredential, entra: Entra) -> None:
         assert isinstance(served, TokenCredential)
         assert isinstance(served, SupportsTokenInfo)
-
-    def test_the_pipeline_of_management_clients_takes_it(self, served: MountedCredential, entra: Entra) -> None:
         policy = BearerTokenCredentialPolicy(served, ARM_SCOPE, enable_cae=True)
         with PipelineClient[HttpRequest, HttpResponse](entra.url, policies=[policy]) as client:
             answer = client.send_request(HttpRequest("GET", f"{entra.url}/subscriptions/s"))
@@ -122,23 +120,15 @@ class TestDropIn:
 
 
 class TestFirstLoad:
-    def test_of_an_absent_file_is_unavailable(self, mount: CsiMount) -> None:
+    def test_of_what_is_absent_garbage_or_expired_fails_and_leaves_no_thread_behind(self, mount: CsiMount) -> None:
         with pytest.raises(CredentialUnavailableError, match=r"found no readable file .*SecretProviderClass"):
             MountedCredential(mount.path)
-
-    def test_of_garbage_is_invalid(self, mount: CsiMount) -> None:
         mount.write("{")
         with pytest.raises(InvalidCredentialError, match="found no JSON object"):
             MountedCredential(mount.path)
-
-    def test_of_an_expired_credential_is_invalid(self, mount: CsiMount) -> None:
         old = certificate(age=timedelta(days=2), lifetime=timedelta(days=1))
         mount.write(document(old))
         with pytest.raises(InvalidCredentialError, match=f"expired at .* \\(certificate {old.thumbprint}\\)"):
-            MountedCredential(mount.path)
-
-    def test_a_failed_one_leaves_no_thread_behind(self, mount: CsiMount) -> None:
-        with pytest.raises(CredentialUnavailableError):
             MountedCredential(mount.path)
         assert watchers() == 0
 

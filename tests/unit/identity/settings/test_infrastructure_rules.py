@@ -68,18 +68,13 @@ def test_a_subnet_that_the_stack_makes_has_nothing_attached(key: str, name: str)
     assert refused(**{key: f"{NETWORK}/{name}"}) == [(f"hostedClusters[0].{key}", "created-infrastructure-named")]
 
 
-def test_another_private_zone_contradicts_the_creation() -> None:
+def test_a_private_zone_is_the_domains_and_the_public_one_exists_already() -> None:
     given = domains(privateZoneID=f"{DNS}/privateDnsZones/hc1.apps.example.com")
+    unnamed = [("hostedClusters[0].dns.publicZoneID", "created-infrastructure-without-public-zone")]
+
     assert refused(**given) == [("hostedClusters[0].dns.privateZoneID", "created-infrastructure-named")]
-
-
-def test_a_private_zone_needs_the_clusters_domain() -> None:
     assert refused(dns=ABSENT) == WITHOUT_DOMAIN
-
-
-def test_the_public_zone_exists_already_and_is_named() -> None:
-    expected = [("hostedClusters[0].dns.publicZoneID", "created-infrastructure-without-public-zone")]
-    assert refused(dns={"baseDomain": "example.com"}) == expected
+    assert refused(dns={"baseDomain": "example.com"}) == unnamed
 
 
 def test_a_name_that_is_too_long_for_a_network_is_refused_once() -> None:
@@ -114,10 +109,12 @@ def test_nodes_are_not_in_the_networks_of_pods_and_services(prefix: str, key: st
     assert refused_with(spec) == [], "the rest of the network has no nodes"
 
 
-def test_an_existing_network_has_its_ranges() -> None:
+def test_an_existing_network_has_its_ranges_and_is_named() -> None:
     given = hosted_cluster(network={"addressPrefix": "10.0.0.0/16"})
     expected = [("hostedClusters[0].network", "ranges-of-existing-network")]
+    missing = [(f"hostedClusters[0].{key}", "missing") for key in NAMED]
     assert refusals(configuration(hostedClusters=[given])) == expected
+    assert refusals(configuration(hostedClusters=[hosted_cluster(**UNNAMED)])) == missing
 
 
 def test_a_group_that_is_made_holds_nothing_that_exists() -> None:
@@ -130,12 +127,6 @@ def test_a_group_that_is_made_holds_nothing_that_exists() -> None:
     second = hosted_cluster("hc2", resourceGroup="hc1-vnet-hc1-x1")
     assert refusals(configuration(hostedClusters=[created(), second])) == expected
     assert refusals(configuration(hostedClusters=[created(), created("hc2")])) == []
-
-
-def test_existing_infrastructure_is_named() -> None:
-    given = hosted_cluster(**UNNAMED)
-    missing = [(f"hostedClusters[0].{key}", "missing") for key in NAMED]
-    assert refusals(configuration(hostedClusters=[given])) == missing
 
 
 @pytest.mark.parametrize(
@@ -153,8 +144,5 @@ def test_existing_infrastructure_is_named() -> None:
 )
 def test_what_follows_from_a_refused_value_is_not_refused_too(changes: dict[str, Any], place: str) -> None:
     assert [found for found, _ in refused(**changes)] == [place]
-
-
-def test_what_follows_from_a_refused_subscription_is_not_refused_too() -> None:
     config = configuration(subscriptionId="one", hostedClusters=[created()])
-    assert [place for place, _ in refusals(config)] == ["subscriptionId"]
+    assert [found for found, _ in refusals(config)] == ["subscriptionId"]

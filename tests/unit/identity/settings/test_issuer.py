@@ -51,19 +51,12 @@ def test_an_existing_issuer_has_a_signing_key_only_if_it_is_given() -> None:
     assert load(existing(file="sa.pem")).hosted_clusters[0].signing_key is not None
 
 
-def test_a_created_issuer_has_a_name() -> None:
-    config = configuration(hostedClusters__0__issuer="create", hostedClusters__0__issuerURL=ABSENT)
+def test_a_created_issuer_has_a_name_and_an_existing_one_an_address() -> None:
+    unnamed = configuration(hostedClusters__0__issuer="create", hostedClusters__0__issuerURL=ABSENT)
+    named = configuration(hostedClusters__0__issuerName="hc1oidc")
 
-    assert refusals(config) == [("hostedClusters[0].issuerName", "issuer-name-missing")]
-
-
-def test_an_existing_issuer_has_no_name() -> None:
-    assert refusals(configuration(hostedClusters__0__issuerName="hc1oidc")) == [
-        ("hostedClusters[0].issuerName", "issuer-name-unused")
-    ]
-
-
-def test_an_existing_issuer_has_an_address() -> None:
+    assert refusals(unnamed) == [("hostedClusters[0].issuerName", "issuer-name-missing")]
+    assert refusals(named) == [("hostedClusters[0].issuerName", "issuer-name-unused")]
     assert refusals(configuration(hostedClusters__0__issuerURL=ABSENT)) == [("hostedClusters[0].issuerURL", "missing")]
 
 
