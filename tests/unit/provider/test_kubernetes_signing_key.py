@@ -124,14 +124,17 @@ def test_a_secret_of_an_earlier_run_is_taken_over_and_no_other(world: SecretWorl
         resource.create(URN, world.inputs(), preview=False)
 
 
-def test_what_hypershift_notes_at_the_secret_stays(world: SecretWorld) -> None:
+def test_what_hypershift_notes_stays_and_another_way_there_writes_nothing(world: SecretWorld) -> None:
     inputs = world.inputs()
     state = resource.create(URN, inputs, preview=False).state
     note = '{"metadata": {"annotations": {"hypershift.openshift.io/cluster": "clusters/hc1"}}}'
     world.http.patch(PATH, content=note, headers=MERGE).raise_for_status()
     resource.update(URN, "id", inputs | {"changed": True}, state, inputs, preview=False)
 
-    assert "hypershift.openshift.io/cluster" in world.http.get(PATH).json()["metadata"]["annotations"]
+    written = world.http.get(PATH).json()["metadata"]
+    assert "hypershift.openshift.io/cluster" in written["annotations"]
+    resource.update(URN, "id", inputs, state, world.inputs(context="mgmt"), preview=False)
+    assert world.http.get(PATH).json()["metadata"]["resourceVersion"] == written["resourceVersion"]
 
 
 @pytest.mark.parametrize(
@@ -150,53 +153,32 @@ def test_a_refresh_sees_another_content(world: SecretWorld, change: dict[str, st
     assert ("changed" in same.inputs, "changed" in other.inputs) == (False, True)
 
 
-def test_a_caller_that_may_not_read_secrets_sees_it_unchanged(
+def test_a_secret_that_is_gone_is_gone_and_an_unreadable_one_unchanged(
     world: SecretWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inputs = world.inputs()
-    monkeypatch.setattr("identity.aks.api_server.ApiServer.request", lambda *_: httpx.Response(403))
-    found = resource.read(URN, "id", inputs, inputs)
-
+    state = resource.create(URN, inputs, preview=False).state
+    with monkeypatch.context() as forbidden:
+        forbidden.setattr("identity.aks.api_server.ApiServer.request", lambda *_: httpx.Response(403))
+        found = resource.read(URN, "id", inputs, inputs)
     assert found is not None
     assert found.inputs == inputs
 
-
-def test_a_secret_that_is_gone_is_gone(world: SecretWorld) -> None:
-    inputs = world.inputs()
-    state = resource.create(URN, inputs, preview=False).state
     resource.delete(URN, "id", inputs, state)
     resource.delete(URN, "id", inputs, state)
-
     assert resource.read(URN, "id", inputs, state) is None
 
 
-def test_another_key_in_the_vault_than_the_published_one_is_refused(world: SecretWorld) -> None:
-    world.store(service_account_key.make(2048))
-
-    with pytest.raises(PluginError, match=r"holds another key, .* bring the stack up with `--refresh`"):
-        resource.create(URN, world.inputs(), preview=False)
-    assert world.http.get(PATH).status_code == 404
-
-
-def test_who_may_not_read_the_vault_learns_which_role_it_takes(world: SecretWorld, sign_in: SignIn) -> None:
-    sign_in(world.azure.principal(("Reader", VAULT)))
-
-    with pytest.raises(PluginError, match="role Key Vault Secrets Officer"):
-        resource.create(URN, world.inputs(), preview=False)
-
-
-def test_another_way_to_the_cluster_writes_nothing(world: SecretWorld) -> None:
-    inputs = world.inputs()
-    state = resource.create(URN, inputs, preview=False).state
-    before = world.http.get(PATH).json()["metadata"]["resourceVersion"]
-    resource.update(URN, "id", inputs, state, world.inputs(context="mgmt"), preview=False)
-
-    assert world.http.get(PATH).json()["metadata"]["resourceVersion"] == before
-
-
-def test_a_namespace_that_does_not_exist_is_named(world: SecretWorld) -> None:
+def test_what_keeps_the_key_from_the_cluster_is_told_with_what_helps(world: SecretWorld, sign_in: SignIn) -> None:
     with pytest.raises(PluginError, match=r'the API server refuses the Secret with the key: 404 .*"nowhere"'):
         resource.create(URN, world.inputs(namespace="nowhere"), preview=False)
+    world.store(service_account_key.make(2048))
+    with pytest.raises(PluginError, match=r"holds another key, .* bring the stack up with `--refresh`"):
+        resource.create(URN, world.inputs(), preview=False)
+    sign_in(world.azure.principal(("Reader", VAULT)))
+    with pytest.raises(PluginError, match="role Key Vault Secrets Officer"):
+        resource.create(URN, world.inputs(), preview=False)
+    assert world.http.get(PATH).status_code == 404
 
 
 def test_another_name_is_another_secret(world: SecretWorld) -> None:
@@ -218,36 +200,23 @@ def etcd(world: SecretWorld, key: str) -> Props:
     return checked.inputs
 
 
-def test_the_secret_with_the_key_of_etcd_holds_its_bytes(world: SecretWorld) -> None:
-    key = make_etcd_key()
+def test_the_secret_of_etcd_holds_its_bytes_and_another_key_is_seen(world: SecretWorld) -> None:
+    key, path = make_etcd_key(), PATH.replace("sa-signing-key", "etcd-encryption-key")
     inputs = etcd(world, key)
 
     state = ETCD.create(URN, inputs, preview=False).state
 
-    found = world.http.get(PATH.replace("sa-signing-key", "etcd-encryption-key")).raise_for_status().json()
+    found = world.http.get(path).raise_for_status().json()
     assert found["data"] == {"key": key}, "bytes, which the API shows in base64, as the vault has them"
-    refreshed = ETCD.read(URN, "", inputs, state)
-    assert refreshed is not None
-    assert "changed" not in refreshed.inputs
-    assert key not in json.dumps(unwrap(state))
-
-
-def test_another_key_of_etcd_is_seen_and_replaced(world: SecretWorld) -> None:
-    inputs = etcd(world, make_etcd_key())
-    state = ETCD.create(URN, inputs, preview=False).state
-    path = PATH.replace("sa-signing-key", "etcd-encryption-key")
+    same = ETCD.read(URN, "", inputs, state)
     other = {"data": {"key": make_etcd_key()}}
     world.http.patch(path, content=json.dumps(other), headers=MERGE).raise_for_status()
+    changed = ETCD.read(URN, "", inputs, state)
+    assert same is not None
+    assert changed is not None
+    assert ("changed" in same.inputs, changed.inputs["changed"]) == (False, True)
+    assert key not in json.dumps(unwrap(state))
 
-    refreshed = ETCD.read(URN, "", inputs, state)
-
-    assert refreshed is not None
-    assert refreshed.inputs["changed"] is True
-
-
-def test_what_the_vault_has_in_place_of_the_key_of_etcd_is_named(world: SecretWorld) -> None:
-    inputs = etcd(world, make_etcd_key())
     world.azure.vault("PUT", "/secrets/etcd", {"value": "abc"})
-
     with pytest.raises(PluginError, match="the secret etcd of the vault holds no key in base64; store the key again"):
         ETCD.create(URN, inputs, preview=False)

@@ -114,10 +114,11 @@ def test_only_entra_id_signs_in_to_the_cluster(world: NewClusterScenario) -> Non
     }
 
 
-def test_with_azure_rbac_the_deployer_is_its_administrator(world: NewClusterScenario) -> None:
+def test_everything_waits_for_the_gate_and_the_gate_for_the_deployers_role(world: NewClusterScenario) -> None:
     recorder = world.run_lookups()
 
     role = recorder.one(ASSIGNMENT, "management-cluster-deployer-cluster")
+    gate, cluster = recorder.one(GATE), recorder.one(AKS)
     assert role.inputs == {
         "roleAssignmentName": role.inputs["roleAssignmentName"],
         "scope": MANAGEMENT_CLUSTER,
@@ -126,8 +127,20 @@ def test_with_azure_rbac_the_deployer_is_its_administrator(world: NewClusterScen
         "principalType": "ServicePrincipal",
     }
     assert list(role.request.ignoreChanges) == ["principalId", "principalType"]
-    assert recorder.waits_for(role, recorder.one(AKS))
-    assert recorder.waits_for(recorder.one(GATE), role)
+    assert recorder.waits_for(role, cluster)
+    assert recorder.waits_for(gate, role)
+    assert recorder.waits_for(gate, cluster)
+    assert recorder.waits_for(recorder.one(KUBERNETES), gate)
+    assert (gate.inputs["clusterId"], gate.inputs["clusterUid"]) == (MANAGEMENT_CLUSTER, "f00d")
+    assert gate.inputs["hasAzureRbac"]
+    assert gate.inputs["kinds"] == [
+        "secrets-store.csi.x-k8s.io/v1/secretproviderclasses",
+        "infrastructure.cluster.x-k8s.io/v1beta1/azureclusteridentities",
+    ]
+    assert gate.inputs["kubeconfig"] == recorder.one(KUBERNETES).inputs["kubeconfig"]
+    assert gate.secrets == {"kubeconfig"}
+    # From the first version on, so that objects survive a new address.
+    assert recorder.one(KUBERNETES).inputs["clusterIdentifier"] == MANAGEMENT_CLUSTER
 
 
 def test_with_administrator_groups_nobody_gets_a_role(world: NewClusterScenario) -> None:
@@ -155,24 +168,6 @@ def test_its_add_on_reads_the_vault(world: NewClusterScenario) -> None:
     assert recorder.stack_outputs.values["keyVaultUserClientId"] == ADD_ON["clientId"]
     parameters = recorder.one(CLASS, "hc1-cluster-side-disk-class-object").inputs["spec"]["parameters"]
     assert parameters["userAssignedIdentityID"] == ADD_ON["clientId"]
-
-
-def test_everything_in_it_waits_for_the_gate_and_the_gate_for_the_cluster(world: NewClusterScenario) -> None:
-    recorder = world.run_lookups()
-
-    gate, cluster = recorder.one(GATE), recorder.one(AKS)
-    assert recorder.waits_for(gate, cluster)
-    assert recorder.waits_for(recorder.one(KUBERNETES), gate)
-    assert (gate.inputs["clusterId"], gate.inputs["clusterUid"]) == (MANAGEMENT_CLUSTER, "f00d")
-    assert gate.inputs["hasAzureRbac"]
-    assert gate.inputs["kinds"] == [
-        "secrets-store.csi.x-k8s.io/v1/secretproviderclasses",
-        "infrastructure.cluster.x-k8s.io/v1beta1/azureclusteridentities",
-    ]
-    assert gate.inputs["kubeconfig"] == recorder.one(KUBERNETES).inputs["kubeconfig"]
-    assert gate.secrets == {"kubeconfig"}
-    # From the first version on, so that objects survive a new address.
-    assert recorder.one(KUBERNETES).inputs["clusterIdentifier"] == MANAGEMENT_CLUSTER
 
 
 def test_without_objects_on_it_there_is_no_gate(world: NewClusterScenario) -> None:
