@@ -313,6 +313,9 @@ REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     "account name in use": _account_taken,
     "account without a SKU": lambda cloud: _account(cloud, sku=None),
     "account of an unknown kind": lambda cloud: _account(cloud, kind="V3"),
+    "firewall of an account without a member": lambda cloud: _account(
+        cloud, properties={"networkAcls": {"ipRules": []}}
+    ),
     "unknown property of an account": lambda cloud: _account(cloud, properties={"x": 1}),
     "container name": lambda cloud: _container(cloud, "Bad"),
     "name of a file share": _share,

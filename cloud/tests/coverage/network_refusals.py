@@ -104,6 +104,9 @@ def _outbound(**properties: Any) -> dict[str, Any]:
 
 _NO_POOL: Final = {"backendAddressPool": {"id": f"{BALANCER}/backendAddressPools/none"}}
 
+_RULE: Final = {"protocol": "Tcp", "access": "Allow", "direction": "Inbound", "priority": 100}
+_RANGE: Final = {"addressPrefix": "10.0.0.0/24"}
+
 NETWORK_REFUSALS: Final[Mapping[str, Provoke]] = {
     "write in a group that is being deleted": _being_deleted,
     "group in another location": _refused("PUT", MANAGED, {"location": "westus"}),
@@ -143,6 +146,18 @@ NETWORK_REFUSALS: Final[Mapping[str, Provoke]] = {
     "record without an address": _refused("PUT", f"{ZONE}/A/api", record_body("10.0.0")),
     "disk without a size": _refused("PUT", DISK, in_eastus(creationData={"createOption": "Empty"})),
     "network's property of another JSON type": _refused("PUT", SECURITY_GROUP, in_eastus(securityRules={})),
+    "security rule without a parameter": _refused(
+        "PUT", SECURITY_GROUP, in_eastus(securityRules=[{"name": "in", "properties": {"protocol": "Tcp"}}])
+    ),
+    "security rule without a source": _refused(
+        "PUT",
+        SECURITY_GROUP,
+        in_eastus(securityRules=[{"name": "in", "properties": _RULE}]),
+    ),
+    "load balancer's part without a member": _refused(
+        "PUT", BALANCER, balancer_body(probes=[{"name": "up", "properties": {"port": 80}}])
+    ),
+    "subnet's reference without an id": _refused("PUT", SUBNET, {"properties": {"routeTable": {}, **_RANGE}}),
     "two parts of one name": _refused(
         "PUT", BALANCER, balancer_body(backendAddressPools=[{"name": "infra"}, {"name": "infra"}])
     ),

@@ -32,6 +32,7 @@ from localcloud.azure.arm.network_rules import (
     SUBNETS,
     VIRTUAL_NETWORKS,
     check_name,
+    check_security_rule,
     missing_reference,
     network,
     reference,
@@ -125,7 +126,7 @@ class VirtualNetworks(WrittenType):
                 _refuse_used_subnet(call, subnet)
                 call.resources.delete(subnet["id"])
         for subnet in wanted:
-            write_subnet(call, network_id, str(subnet.get("name")), subnet.get("properties") or {})
+            write_subnet(call, network_id, str(subnet.get("name") or ""), subnet.get("properties") or {})
 
 
 class Subnets(WrittenType):
@@ -154,8 +155,11 @@ class NetworkSecurityGroups(WrittenType):
         resource, current = self.envelope(call, tracked=True), call.current
         check_name(call.path.name)
         guid = current["properties"].get("resourceGuid") if current else None
+        rules = call.properties.get("securityRules") or []
+        for rule in rules:
+            check_security_rule(resource["id"], rule)
         kept = {
-            "securityRules": call.properties.get("securityRules") or [],
+            "securityRules": rules,
             "resourceGuid": guid or str(uuid.uuid4()),
             "provisioningState": "Succeeded",
         }
@@ -213,7 +217,10 @@ def _attached(call: Call, wanted: dict[str, Any], subnet_id: str, location: str)
     """What the subnet refers to, which the writer may join."""
     attached: dict[str, Any] = {}
     for key, type_name in _ATTACHED.items():
-        if (joined := reference(wanted.get(key))) is not None:
+        if (joined := reference(wanted.get(key))) is None:
+            if wanted.get(key) is not None:
+                raise errors.invalid_format(SUBNETS, ("properties", key, "id"), "required")
+        else:
             call.require_linked(SUBNETS, f"{type_name}/join/action", [joined])
             attached[key] = {"id": referenced(call, joined, subnet_id, location)["id"]}
     return attached
@@ -268,6 +275,13 @@ _PARTS: Final = (
     *("inboundNatRules", "inboundNatPools"),
 )
 _REFERRING: Final = ("loadBalancingRules", "outboundRules", "inboundNatRules", "inboundNatPools")
+# `required` in azure-rest-api-specs network 2024-05-01, loadBalancer.json; what refers to others is checked below.
+_REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
+    "probes": ("port", "protocol"),
+    "loadBalancingRules": ("frontendPort", "protocol"),
+    "outboundRules": ("protocol",),
+    "inboundNatPools": ("backendPort", "frontendPortRangeEnd", "frontendPortRangeStart", "protocol"),
+}
 # Of either type, the default first.
 _SKU: Final = {"name": ("Basic", "Standard"), "tier": ("Regional",)}
 _OF_AN_ADDRESS: Final = ("publicIPAddressVersion", "publicIPAllocationMethod", "idleTimeoutInMinutes")
@@ -355,6 +369,10 @@ class LoadBalancers(WrittenType):
         ids = {part["id"].lower() for members in parts.values() for part in members}
         for rule in (part for key in _REFERRING for part in parts[key]):
             _check_references(rule, resource["id"], ids)
+        for key, names in _REQUIRED.items():
+            for part in parts[key]:
+                if missing := [name for name in names if part["properties"].get(name) is None]:
+                    raise errors.invalid_format(self.name, ("properties", key, part["name"], missing[0]), "required")
         return self.written(call, {**resource, "sku": sku, "properties": {**parts, "provisioningState": "Succeeded"}})
 
     def _check_frontend(self, call: Call, balancer: Document, frontend: Document) -> None:

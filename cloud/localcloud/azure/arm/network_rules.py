@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network
-from typing import Final
+from typing import Any, Final
 
 from localcloud.azure.arm.resource_type import Call
 from localcloud.azure.shared.http import ServiceError
@@ -24,6 +24,14 @@ PUBLIC_ADDRESSES: Final = "Microsoft.Network/publicIPAddresses"
 INTERFACES: Final = "Microsoft.Network/networkInterfaces"
 # Of each of them: azure-docs `resource-name-rules`, 1-80 characters (a virtual network's: 2-64).
 NAME: Final = re.compile(r"[a-zA-Z0-9]([\w.-]{0,78}\w)?", re.ASCII)
+# Of a security rule; `required` in azure-rest-api-specs network 2024-05-01, and priority (issue 22448).
+_PARAMETERS: Final = ("protocol", "access", "direction", "priority")
+_ONE_OF: Final = (
+    ("sourceAddressPrefixes", "sourceAddressPrefix", "sourceApplicationSecurityGroups"),
+    ("destinationAddressPrefixes", "destinationAddressPrefix", "destinationApplicationSecurityGroups"),
+    ("sourcePortRanges", "sourcePortRange"),
+    ("destinationPortRanges", "destinationPortRange"),
+)
 
 
 def check_name(name: str, pattern: re.Pattern[str] = NAME) -> None:
@@ -36,6 +44,21 @@ def check_name(name: str, pattern: re.Pattern[str] = NAME) -> None:
             "character, and it must end with a word character or with '_'. The name may contain word characters or "
             "'.', '-', '_'.",
         )
+
+
+def check_security_rule(group_id: str, rule: Mapping[str, Any]) -> None:
+    """Refuse a rule of a network security group that lacks what Azure requires: 400."""
+    check_name(str(rule.get("name") or ""))
+    properties, where = rule.get("properties") or {}, f"security rule with Id: {group_id}/securityRules/{rule['name']}."
+    for name in _PARAMETERS:
+        if properties.get(name) is None:
+            message = f"Required security rule parameter {name[0].upper()}{name[1:]} is missing for {where}"
+            raise ServiceError(400, "SecurityRuleParameterMissing", message)
+    for names in _ONE_OF:
+        if not any(properties.get(name) for name in names):
+            *others, last = (f"{name[0].upper()}{name[1:]}" for name in names)
+            message = f"Required security rule parameters are missing for {where} Security rule must specify "
+            raise ServiceError(400, "SecurityRuleParametersMissing", f"{message}{', '.join(others)}, or {last}.")
 
 
 def network(prefix: object, resource_id: str) -> IPv4Network:

@@ -242,6 +242,9 @@ def _wanted(properties: Mapping[str, Any], before: Mapping[str, Any]) -> dict[st
     """The requested properties; a property that the request leaves out stays, or gets its default."""
     if unknown := sorted(set(properties) - set(_PROPERTIES)):
         raise errors.bad_request(f"Could not find member '{unknown[0]}' on object of type 'StorageAccountProperties'.")
+    rules: Mapping[str, Any] = properties.get("networkAcls") or {"defaultAction": "Allow"}
+    if "defaultAction" not in rules or not all("value" in rule for rule in rules.get("ipRules") or ()):
+        raise errors.invalid_content("properties.networkAcls: defaultAction, and value of each rule, are required")
     filled = {name: properties.get(name, before.get(name, default)) for name, default in _PROPERTIES.items()}
     return {name: value for name, value in filled.items() if value is not None}
 

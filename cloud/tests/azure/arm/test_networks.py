@@ -83,10 +83,8 @@ def test_a_deleted_network_takes_its_links_along(world: ArmWorld) -> None:
 
 
 def test_a_part_that_a_put_of_a_load_balancer_leaves_out_is_gone(world: ArmWorld) -> None:
-    rule = {
-        "name": "added",
-        "properties": {"frontendIPConfiguration": {"id": f"{BALANCER}/frontendIPConfigurations/infra"}},
-    }
+    frontend = {"frontendIPConfiguration": {"id": f"{BALANCER}/frontendIPConfigurations/infra"}}
+    rule = {"name": "added", "properties": {**frontend, "frontendPort": 443, "protocol": "Tcp"}}
     world.call("PUT", BALANCER, balancer_body(loadBalancingRules=[rule]))
     assert [
         load_balancing_rule["name"] for load_balancing_rule in properties(world, BALANCER)["loadBalancingRules"]
@@ -100,6 +98,7 @@ def test_a_part_that_a_put_of_a_load_balancer_leaves_out_is_gone(world: ArmWorld
 def test_a_reference_may_lack_its_first_slash(world: ArmWorld) -> None:
     """HyperShift's CLI writes the outbound rule's references so (cmd/infra/azure/networking.go)."""
     outbound = {
+        "protocol": "All",
         "backendAddressPool": {"id": f"{BALANCER[1:]}/backendAddressPools/infra"},
         "frontendIPConfigurations": [{"id": f"{BALANCER[1:]}/frontendIPConfigurations/infra"}],
     }
