@@ -34,6 +34,10 @@ def sweep(
             "--infra-id", help="Infrastructure id of a hosted cluster that no stack has any more; repeatable."
         ),
     ] = None,
+    no_run: Annotated[
+        bool,
+        typer.Option("--no-run", help="Go on where locks cannot be read, if you are sure that no stack runs."),
+    ] = False,
     as_json: JsonOption = False,
     stack: StackOption = DEFAULT_STACK,
 ) -> None:
@@ -43,8 +47,9 @@ def sweep(
     without a stack are only listed, as is what HyperShift left of hosted clusters: machines, disks and load balancers.
 
     Resources of any stack in the backend are left out. `--yes` deletes the resources that idstack owns, and looks again
-    before each one. It refuses while a stack is locked, and if a stack or its locks cannot be read, as those in s3://,
-    gs:// and Pulumi Cloud. Deleted secrets and applications can be recovered for some time.
+    before each one. It refuses while a stack is locked, and if a stack cannot be read; without --no-run also if locks
+    cannot be read, as those in s3://, gs:// and Pulumi Cloud. Deleted secrets and applications can be recovered for
+    some time.
     """
     screen, engine = Screen(as_json), Engine(stack)
     settings, stacks = settings_of(engine), Stacks.read(engine)
@@ -68,7 +73,7 @@ def sweep(
             for left_over in own if yes else ():
                 is_left = left_over in search()
                 # Last, for a run may have begun during the search.
-                _require_no_run(engine, azure, stacks)
+                _require_no_run(engine, azure, stacks, is_sure=no_run)
                 if not is_left:
                     screen.console.print(f"left alone, because it has changed: the {left_over.kind} {left_over.name}")
                     continue
@@ -85,25 +90,25 @@ def sweep(
             )
 
 
-def _require_no_run(engine: Engine, azure: AzureClient, stacks: Stacks) -> None:
-    """Raise CommandError if a run may be making what the states do not have, in any stack of the backend."""
+def _require_no_run(engine: Engine, azure: AzureClient, stacks: Stacks, *, is_sure: bool) -> None:
+    """Raise CommandError if a run may be making what the states do not have, in any stack of the backend.
+
+    `is_sure`: a person says that none does, where locks cannot be read.
+    """
     locks = {
         name: read_locks(replace(engine, stack=name, beside=engine.stack), lambda: nullcontext(azure))
         for name in stacks.last_writes
     }
     changed = sorted(name for name, _ in engine.last_writes().items() ^ stacks.last_writes.items())
-    for why, names in (
-        ("a run has locked", [name for name, held in locks.items() if held and not isinstance(held, Unread)]),
-        (
-            "a run may have locked",
-            [f"{name} ({held.why})" for name, held in locks.items() if isinstance(held, Unread)],
-        ),
-        ("since the states were read, a run has changed", list(dict.fromkeys(changed))),
+    unread = [] if is_sure else [f"{name} ({held.why})" for name, held in locks.items() if isinstance(held, Unread)]
+    for why, names, remedy in (
+        ("a run has locked", [name for name, held in locks.items() if held and not isinstance(held, Unread)], ""),
+        ("a run may have locked", unread, ", or with --no-run if you are sure that there is none"),
+        ("since the states were read, a run has changed", list(dict.fromkeys(changed)), ""),
     ):
         if names:
             raise CommandError(
-                f"nothing more was deleted: {why} {', '.join(names)}. Run the command again after it; without a run, "
-                "what `.venv/bin/idstack sweep` lists can be deleted by hand"
+                f"nothing more was deleted: {why} {', '.join(names)}. Run the command again after it{remedy}"
             )
 
 

@@ -162,7 +162,7 @@ def test_nothing_is_deleted_while_a_run_of_another_stack_has_the_lock(
 
 
 @pytest.mark.parametrize("backend", ["s3://states", ""])
-def test_nothing_is_deleted_while_locks_cannot_be_read(
+def test_while_locks_cannot_be_read_nothing_is_deleted_without_a_persons_word(
     azure: Azure, idstack: Idstack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str
 ) -> None:
     (tmp_path / ".pulumi/locks/organization/idstack/prod/a.json").mkdir(parents=True)  # no file
@@ -173,6 +173,8 @@ def test_nothing_is_deleted_while_locks_cannot_be_read(
     assert (done.code, azure.deleted) == (1, [])
     assert "nothing more was deleted: a run may have locked " in done.error
     assert "prod (the locks " in done.error
+    assert idstack("sweep", "--stack", "dev", "--yes", "--no-run").code == 0
+    assert azure.deleted == [OURS.id]
 
 
 def test_nothing_is_deleted_once_a_run_has_changed_a_state(azure: Azure, idstack: Idstack, engine: FakeEngine) -> None:
