@@ -366,13 +366,12 @@ class SecretAddresses(TypedDict):
 
 
 class ObstacleQuestion(TypedDict):
-    """The resource providers that a run uses, what it writes to (`scopes`), and where locks are read (ARM ids)."""
+    """The resource providers that a run uses, and what it writes to (`scopes`, ARM ids)."""
 
     cloud: str
     tenantId: str
     subscriptionId: str
     namespaces: Sequence[str]
-    groups: Sequence[str]
     scopes: Sequence[str]
 
 

@@ -37,10 +37,8 @@ def client(cloud: str, tenant_id: str) -> AzureClient:
 def find_obstacles(args: ObstacleQuestion) -> Props:
     """What would refuse a run, as far as it can be read; raises `PluginError` for an unknown cloud."""
     azure, subscription = client(args["cloud"], args["tenantId"]), subscription_id(args["subscriptionId"])
-    return {
-        "unregistered": unregistered(azure, subscription, args["namespaces"]),
-        "locks": locks(azure, args["groups"], args["scopes"]),
-    }
+    missing = unregistered(azure, subscription, args["namespaces"])
+    return {"unregistered": missing, "locks": locks(azure, args["scopes"])}
 
 
 # RFC 3339; stops the clock of a local stack at that moment, for tests of renewals.

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 
 import pulumi
 
 from components.azure.providers import Providers
 from identity import resource_types
-from identity.azure.deployer_rights import readable_groups, written_scopes
+from identity.azure.deployer_rights import written_scopes
 from identity.credentials import renewal_request
 from identity.plugin_schema import ObstacleQuestion
 from identity.settings import Problem, Settings
-from identity.settings.schema.problems import enumerate_words
 
 
 def used_providers(settings: Settings) -> list[str]:
@@ -33,41 +31,32 @@ async def find_obstacles(settings: Settings, providers: Providers) -> list[Probl
     """What refuses a run, and a warning of locks that refuse deletions alone; nothing in a run that only renews."""
     if renewal_request.is_renewal_run(os.environ):
         return []
+    subscription = settings.subscription_id
     question: ObstacleQuestion = {
         "cloud": settings.cloud.name,
         "tenantId": settings.tenant_id,
-        "subscriptionId": settings.subscription_id,
+        "subscriptionId": subscription,
         "namespaces": used_providers(settings),
-        "groups": readable_groups(settings),
         "scopes": written_scopes(settings),
     }
     options = pulumi.InvokeOptions(provider=providers.own)
     found = await pulumi.runtime.invoke_async(resource_types.FIND_OBSTACLES, {**question}, options)
-    read_only = [lock for lock, level in found["locks"].items() if level == "ReadOnly"]
+    missing, read_only = found["unregistered"], [lock for lock, level in found["locks"].items() if level == "ReadOnly"]
     if kept := ", ".join(sorted(found["locks"].keys() - {*read_only})):
         pulumi.log.warn(f"locks forbid to delete or replace anything there: {kept}")
-    return [*_unregistered(settings, found["unregistered"]), *_locked(settings, read_only)]
-
-
-def _unregistered(settings: Settings, namespaces: list[str]) -> Iterator[Problem]:
-    if namespaces:
-        register = f"az provider register --subscription {settings.subscription_id} --wait --namespace"
-        commands = enumerate_words([f"`{register} {name}`" for name in namespaces], last="and")
-        yield Problem(
-            place=("subscriptionId",),
-            rule="resource-provider-unregistered",
-            found=f'"{settings.subscription_id}", not registered to use {enumerate_words(namespaces, last="and")}',
-            accepted="a subscription with the resource providers of what the stack makes",
-            fix=f"let a Contributor of the subscription run {commands}",
-        )
-
-
-def _locked(settings: Settings, locks: list[str]) -> Iterator[Problem]:
-    if locks:
-        yield Problem(
-            place=("subscriptionId",),
-            rule="scope-locked",
-            found=f'"{settings.subscription_id}", whose locks forbid changes: {", ".join(locks)}',
-            accepted="no ReadOnly lock on what the stack writes to",
-            fix=f"let an Owner or User Access Administrator run `az lock delete --ids {' '.join(locks)}`",
-        )
+    register = [f"`az provider register --subscription {subscription} --wait --namespace {name}`" for name in missing]
+    unregistered = Problem(
+        place=("subscriptionId",),
+        rule="resource-provider-unregistered",
+        found=f'"{subscription}", not registered to use {" and ".join(missing)}',
+        accepted="a subscription with the resource providers of what the stack makes",
+        fix=f"let a Contributor of the subscription run {' and '.join(register)}",
+    )
+    locked = Problem(
+        place=("subscriptionId",),
+        rule="scope-locked",
+        found=f'"{subscription}", whose locks forbid changes: {", ".join(read_only)}',
+        accepted="no ReadOnly lock on what the stack writes to",
+        fix=f"let an Owner or User Access Administrator run `az lock delete --ids {' '.join(read_only)}`",
+    )
+    return [*([unregistered] if missing else []), *([locked] if read_only else [])]

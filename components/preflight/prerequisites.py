@@ -165,7 +165,7 @@ async def look_up(
     problems = [
         _not_found(place, lookup, results[lookup], is_made=(place, lookup) in made)
         for place, lookup in [*required, *made]
-        if isinstance(results[lookup], Exception) and not ((place, lookup) in made and _is_missing(results[lookup]))
+        if isinstance(results[lookup], Exception) and not ((place, lookup) in made and _is_unmade(results[lookup]))
     ]
     answers = {lookup: answer for lookup, answer in results.items() if isinstance(answer, Mapping)}
     imported: dict[str, dict[str, ImportedCredential]] = {
@@ -217,6 +217,11 @@ async def _read(lookup: AzureLookup, providers: Providers) -> Mapping[str, Any]:
 
 def _is_missing(error: object) -> bool:
     return _MISSING.search(provider_error(error)) is not None
+
+
+def _is_unmade(error: object) -> bool:
+    """Without its resource provider (`obstacles.py`) nothing of a type was ever made."""
+    return _is_missing(error) or "MissingSubscriptionRegistration" in provider_error(error)
 
 
 def _not_found(place: Place, lookup: AzureLookup, error: object, *, is_made: bool) -> Problem:

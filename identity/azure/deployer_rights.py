@@ -161,17 +161,13 @@ def written_scopes(settings: Settings) -> list[str]:
     return [*_written_groups(settings), *own, *(assignment.scope for assignment in assigned(settings))]
 
 
-def readable_groups(settings: Settings) -> list[str]:
-    """The ids of the groups, or of the subscription, with all that a preview looks up."""
+def reader_grants(settings: Settings) -> list[AzureGrant]:
+    """What the identity needs that previews (`docs/guides/pull-requests.md`)."""
     groups = written_scopes(settings)
     if settings.management_cluster is not None:
         groups.append(resource_group_id(settings.subscription_id, settings.management_cluster.resource_group))
-    return _outermost(_group_of(scope) for scope in groups)
-
-
-def reader_grants(settings: Settings) -> list[AzureGrant]:
-    """What the identity needs that previews (`docs/guides/pull-requests.md`)."""
-    found = [AzureGrant(READER_ROLE, scope, "looks up what there is") for scope in readable_groups(settings)]
+    readable = _outermost(_group_of(scope) for scope in groups)
+    found = [AzureGrant(READER_ROLE, scope, "looks up what there is") for scope in readable]
     return [*found, *_kubeconfig_grants(settings)]
 
 

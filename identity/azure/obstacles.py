@@ -1,7 +1,6 @@
 """What refuses a stack's resources whatever its roles: unregistered resource providers, and management locks.
 
-A registration is read with any role in the subscription, locks with the role Reader. What cannot be read is left out:
-the run itself tells.
+What cannot be read (with any role in the subscription, locks with Reader) is left out: the run itself tells.
 """
 
 from __future__ import annotations
@@ -13,8 +12,6 @@ from typing import Final
 from identity.azure.client import AzureClient
 from identity.azure.errors import AccessError
 
-_PROVIDERS_API: Final = "2021-04-01"
-_LOCKS_API: Final = "2016-09-01"
 _LOCKS: Final = "/providers/Microsoft.Authorization/locks"
 _UNUSABLE: Final = frozenset({"NotRegistered", "Unregistering", "Unregistered"})
 
@@ -24,20 +21,20 @@ def unregistered(azure: AzureClient, subscription: str, namespaces: Iterable[str
     found = []
     for namespace in namespaces:
         with suppress(AccessError):
-            provider = azure.resource(f"{subscription}/providers/{namespace}", _PROVIDERS_API) or {}
+            provider = azure.resource(f"{subscription}/providers/{namespace}", "2021-04-01") or {}
             found += [namespace] if provider.get("registrationState") in _UNUSABLE else []
     return found
 
 
-def locks(azure: AzureClient, groups: Iterable[str], written: Collection[str]) -> dict[str, str]:
+def locks(azure: AzureClient, written: Collection[str]) -> dict[str, str]:
     """The level (`CanNotDelete` or `ReadOnly`) of each lock that holds at one of the ARM ids `written`, by its id.
 
-    ARM lists the locks of each of the `groups`, above it and below it (Get-AzResourceLock, `-AtScope`).
+    ARM lists the locks of a resource group, above it and below it (Get-AzResourceLock, `-AtScope`).
     """
     found = {}
-    for group in groups:
+    for group in {"/".join(place.split("/")[:5]) for place in written}:
         with suppress(AccessError):
-            for lock in azure.resources(f"{group}{_LOCKS}", _LOCKS_API):
+            for lock in azure.resources(f"{group}{_LOCKS}", "2016-09-01"):
                 scope = lock["id"].lower().rpartition(_LOCKS.lower())[0]
                 if any(f"{place}/".lower().startswith(f"{scope}/") for place in written):
                     found[lock["id"]] = lock["properties"]["level"]

@@ -16,8 +16,10 @@ _QUESTION: Final[dict[str, Any]] = {
     "tenantId": LOCAL_TENANT_ID,
     "subscriptionId": SUBSCRIPTION.rpartition("/")[2],
     "namespaces": ["Microsoft.KeyVault", "Microsoft.Storage"],
-    "groups": [GROUP],
-    "scopes": [GROUP.upper(), f"{_OTHER}/providers/Microsoft.Network/dnszones/example.com"],
+    "scopes": [
+        f"{GROUP}/providers/Microsoft.KeyVault/VAULTS/v",
+        f"{_OTHER}/providers/Microsoft.Network/dnszones/example.com",
+    ],
 }
 _LOCKS: Final = {
     SUBSCRIPTION: Lock.CAN_NOT_DELETE,
@@ -41,6 +43,6 @@ def test_what_the_caller_may_not_read_is_left_out(in_azure: ArmWorld, sign_in: S
     in_azure.hold(unregistered_providers=("Microsoft.KeyVault",), locks=_LOCKS)
     sign_in(in_azure.principal(("Key Vault Secrets User", VAULT)))
 
-    found = IdstackProvider().invoke("idstack:index:findObstacles", {**_QUESTION, "groups": [_OTHER, GROUP]})
+    found = IdstackProvider().invoke("idstack:index:findObstacles", _QUESTION)
 
     assert found == {"unregistered": ["Microsoft.KeyVault"], "locks": {}}

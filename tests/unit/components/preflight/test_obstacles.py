@@ -11,7 +11,7 @@ from identity.credentials import renewal_request
 from tests.unit.components.configurations import AZURE, CONFIGURATIONS
 from tests.unit.components.program import Program
 from tests.unit.components.refusals import refused
-from tests.unit.components.world import GROUPS, lookups, settings
+from tests.unit.components.world import GROUPS, hosted_cluster, lookups, settings
 
 _LOCK: Final = f"{GROUPS}/identity-dev/providers/Microsoft.Authorization/locks/frozen"
 _OBSTACLES: Final = {"unregistered": ["Microsoft.KeyVault"], "locks": {_LOCK: "ReadOnly"}}
@@ -32,7 +32,10 @@ def test_the_providers_asked_for_are_those_of_what_the_stack_makes(program: Prog
 
 
 def test_both_are_in_one_report_before_the_first_resource(program: Program) -> None:
-    problems = refused(program, invokes=lookups(findObstacles=_OBSTACLES))
+    unregistered = Exception('Status=409 Code="MissingSubscriptionRegistration" Message="..."')
+
+    invokes = lookups(findObstacles=_OBSTACLES, getVault=unregistered)
+    problems = refused(program, hostedClusters=[hosted_cluster(kms=None)], invokes=invokes)
 
     assert problems == [("subscriptionId", "resource-provider-unregistered"), ("subscriptionId", "scope-locked")]
 
