@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection
+from contextlib import suppress
 from functools import partial
 
 import typer
 
+from identity.azure.errors import AccessError
+from identity.azure.obstacles import locks
+from ops.access.clients import deployer
 from ops.commands.local_start import start_local_cloud
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption, inspector
 from ops.guards.control_planes import require_no_control_plane
@@ -38,6 +42,7 @@ def down(
         _refuse_shared(engine)
         refuse_half_moves(engine)
         require_no_control_plane(engine, partial(_warn, context, engine, screen))
+        _refuse_locked(engine)
         engine.destroy(context.args)
     others = _remove_local(engine, screen, context) if engine.is_local and local_paths().state.exists() else []
     if as_json:
@@ -46,6 +51,9 @@ def down(
         screen.console.print(f"the local cloud stays, because it still has other stacks: {', '.join(others)}")
     elif engine.is_local:
         screen.console.print("the local stack is removed completely")
+    else:
+        forget = f"`.venv/bin/idstack pulumi --stack {stack} -- stack rm --preserve-config`"
+        screen.console.print(f"the stack keeps its history: once it is empty, {forget} removes that, too")
 
 
 def _require_named(context: typer.Context, stack: str) -> None:
@@ -75,6 +83,19 @@ def _refuse_shared(engine: Engine) -> None:
         raise CommandError(f"nothing was destroyed: {', '.join(unread)} may share its vault, and cannot be read")
 
 
+def _refuse_locked(engine: Engine) -> None:
+    """Raise CommandError if a lock keeps something in Azure: applications and secrets, which none keeps, would go."""
+    made = [arm_id for one in engine.resources() if (arm_id := str(one.get("id"))).startswith("/subscriptions/")]
+    if not made:
+        return
+    with suppress(AccessError), deployer(engine) as azure:
+        if found := locks(azure, made):
+            raise CommandError(
+                f"nothing was destroyed: locks forbid to delete some of it ({', '.join(found)}). Let an Owner or User "
+                f"Access Administrator run `az lock delete --ids {' '.join(found)}`"
+            )
+
+
 def _remove_local(engine: Engine, screen: Screen, context: typer.Context) -> list[str]:
     """Remove the stack, and the local cloud if it has no other stacks; returns the names of those."""
     start_local_cloud(screen)
@@ -83,6 +104,7 @@ def _remove_local(engine: Engine, screen: Screen, context: typer.Context) -> lis
     _refuse_shared(engine)
     refuse_half_moves(engine)
     require_no_control_plane(engine, partial(_warn, context, engine, screen))
+    _refuse_locked(engine)
     local_cloud.play(engine.stack, (), output=screen.output)
     engine.destroy(context.args)
     engine.remove()

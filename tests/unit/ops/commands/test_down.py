@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from identity.azure.client import AzureClient
+from localcloud.testing.arm import GROUP, VAULT, ArmWorld
+from localcloud.testing.faults import Lock
 from localcloud.testing.hosts import Serve
 from tests.unit.access_world import FakeApiServer
 from tests.unit.ops.conftest import FakeEngine, Idstack
@@ -73,6 +77,23 @@ def test_the_kubeconfig_of_the_configuration_leads_to_the_cluster(
     api.has_control_plane("clusters-hc1", "hc1")
 
     assert "clusters-hc1 holds HyperShift's control plane" in idstack("down", "--stack", "dev").error
+
+
+def test_a_stack_in_which_a_lock_forbids_a_deletion_stays(
+    engine: FakeEngine, idstack: Idstack, azure: AzureClient, world: ArmWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ops.commands.down.deployer", lambda _: nullcontext(azure))
+    world.hold(locks={GROUP: Lock.CAN_NOT_DELETE})
+    engine.has_resources({**NAMESPACE, "type": "azure-native:keyvault:Vault", "id": VAULT})
+
+    printed = idstack("down", "--stack", "dev")
+
+    assert (printed.code, DESTROY in engine.calls) == (1, False)
+    assert f"az lock delete --ids {GROUP.lower()}/providers/Microsoft.Authorization/locks/held`" in printed.error
+    world.hold()
+    printed = idstack("down", "--stack", "dev")
+    assert (printed.code, DESTROY in engine.calls) == (0, True)
+    assert "`.venv/bin/idstack pulumi --stack dev -- stack rm --preserve-config` removes that, too" in printed.output
 
 
 HOSTED_CLUSTER: dict[str, Any] = {
