@@ -57,7 +57,7 @@ class _Commands(TyperGroup):
 
 cli = typer.Typer(
     cls=_Commands,
-    help="Azure and Kubernetes on this machine, for the local stack.",
+    help="Azure and Kubernetes on this machine, for the local stack. Its directory has a log of each process, *.log.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
