@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from typing import Final
 
+from identity import resource_types
 from identity.azure.client import AzureClient
 from identity.azure.errors import AccessError
 
@@ -21,7 +22,7 @@ def unregistered(azure: AzureClient, subscription: str, namespaces: Iterable[str
     found = []
     for namespace in namespaces:
         with suppress(AccessError):
-            provider = azure.resource(f"{subscription}/providers/{namespace}", "2021-04-01") or {}
+            provider = azure.resource(f"{subscription}/providers/{namespace}", resource_types.RESOURCES_LIST_API) or {}
             found += [namespace] if provider.get("registrationState") in _UNUSABLE else []
     return found
 
