@@ -20,7 +20,7 @@ IDSTACK := exec .venv/bin/idstack
 PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview renew recover down test test-cloud slow nightly e2e clients browser real hypershift storm bench lint fmt generate golden lock pin probe-image
+.PHONY: help setup up preview renew recover down test test-cloud slow nightly e2e clients browser real hypershift consumers storm bench lint fmt generate golden lock pin probe-image
 
 # What a stack needs; all other targets are for work on the project itself.
 OF_A_STACK := help|setup|up|preview|renew|recover|down|pin
@@ -96,6 +96,11 @@ real: setup ## Compare the emulated provider plugins with the real ones step by 
 hypershift: setup ## HyperShift's own operators on the local stack (HYPERSHIFT=<folder with its three programs>; docs/explanation/testing.md)
 	@tools/setup cluster
 	@LOCALCLOUD_CLUSTER=apiserver HYPERSHIFT="$(HYPERSHIFT)" $(PYTHON) -m pytest -n 0 -m hypershift tests/hypershift $(ARGS)
+
+# CONSUMERS is a folder with some of the programs that use the credentials, built from their sources; others are skipped.
+consumers: setup ## The programs that use the credentials, on the local stack (CONSUMERS=<folder>; docs/explanation/testing.md)
+	@$(if $(CONSUMERS),tools/setup cluster)
+	@$(if $(CONSUMERS),LOCALCLOUD_CLUSTER=apiserver )CONSUMERS="$(CONSUMERS)" $(PYTHON) -m pytest -n 0 -m consumers tests/consumers $(ARGS)
 
 # NAME is a plan of tests/storm/plans.py, PLAN a list of operations, as a failure prints it; else SEED draws them, by default
 # another one each day.

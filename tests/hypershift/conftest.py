@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import struct
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-_PT_INTERP: Final = 3
+from tests.rooted import is_dynamic
+
 PROGRAMS: Final = ("hypershift", "hypershift-operator", "control-plane-operator")
 
 
@@ -36,11 +36,3 @@ def binaries() -> Path:
             "build with CGO_ENABLED=0 (docs/explanation/testing.md)"
         )
     return Path(named).resolve()
-
-
-def is_dynamic(program: Path) -> bool:
-    """Whether a 64-bit ELF program needs an interpreter (`ld-linux`), by its program headers; see elf(5)."""
-    image = program.read_bytes()
-    (table,) = struct.unpack_from("<Q", image, 32)
-    size, number = struct.unpack_from("<HH", image, 54)
-    return any(struct.unpack_from("<I", image, table + size * entry) == (_PT_INTERP,) for entry in range(number))

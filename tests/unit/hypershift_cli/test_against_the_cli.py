@@ -23,7 +23,7 @@ from components.hypershift.hosted_cluster_object import (
 from identity.catalogue import CONTROL_PLANE
 from identity.settings import Settings, load_settings
 from ops.outputs.hypershift import HostedClusterExport
-from tests.hypershift.conftest import is_dynamic
+from tests.rooted import is_dynamic
 from tests.unit.components.world import configuration, hosted_cluster
 from tests.unit.identity.settings.world import as_pulumi_passes_it
 from tests.unit.specification import GROUPS

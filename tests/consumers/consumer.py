@@ -1,0 +1,131 @@
+"""A program with the mounts and variables of an identity's pod, and what it reads and writes first."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, ClassVar, Final, Self
+
+from identity.catalogue import CONTROL_PLANE
+from identity.catalogue_rows import Mount
+from tests.harness import LocalStack
+from tests.rooted import SCRIPT, UNSHARED
+
+NONE: Final = "<nil>"
+
+
+class Consumer:
+    """A program of `field`'s pod. Subclasses say how it is started and called.
+
+    `program` is its file in the folder of programs, whose upstream docs/explanation/testing.md names.
+    """
+
+    program: ClassVar[str]
+    field: ClassVar[str]
+
+    def __init__(self, stack: LocalStack, binary: Path, folder: Path) -> None:
+        """`folder` is new, and the program's /tmp: sockets lie there, and what it prints."""
+        folder.mkdir()
+        self.stack = stack
+        self.folder = folder
+        self._binary = binary
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start the program; returns at once."""
+        environment = self.stack.environment
+        [row] = [identity for identity in CONTROL_PLANE if identity.field == self.field]
+        name = row.probe_name(row.mounts[0])
+        [pod] = [
+            resource["inputs"]["spec"]["template"]["spec"]["containers"][0]
+            for resource in self.stack.resources()
+            if resource["type"] == "kubernetes:apps/v1:Deployment" and resource["inputs"]["metadata"]["name"] == name
+        ]
+        declared = {variable["name"]: variable["value"] for variable in pod["env"] if "value" in variable}
+        tree = Path(environment.mounts_dir, "clusters-hc1", name).resolve()
+        command = (str(tree), str(self.folder / "root"), environment.ca_file, str(self.folder), str(self._binary))
+        with (self.folder / "log").open("a") as log:
+            self._process = subprocess.Popen(
+                [*UNSHARED, SCRIPT, self.program, *command, *self.arguments(row.mounts[0])],
+                env={
+                    "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+                    "HTTPS_PROXY": environment.proxy_endpoint,
+                    "SSL_CERT_FILE": "/ca.crt",
+                    **declared,
+                },
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE if self.answers else log,
+                stderr=log,
+                text=True,
+            )
+
+    def stop(self) -> None:
+        """End the program."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+
+    answers: ClassVar[bool] = False
+    """Whether it answers each line of its standard input by a line, as the clients of this folder do."""
+
+    def ask(self, line: str) -> str:
+        """The answer to a line: an error, or `NONE`."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{line}\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        assert answer, f"{self.program} has ended: {self.printed()}"
+        return str(json.loads(answer))
+
+    def printed(self) -> str:
+        """What it has printed, in all its starts."""
+        return (self.folder / "log").read_text(encoding="utf-8", errors="replace")
+
+    def arguments(self, mount: Mount) -> Sequence[str]:
+        """The program's arguments, with the pod's paths."""
+        raise NotImplementedError
+
+    def work(self) -> str:
+        """Read and write what the program reads and writes first, and take it back; returns the refusal, if any."""
+        raise NotImplementedError
+
+    @property
+    def cluster(self) -> dict[str, Any]:
+        """The hosted cluster's settings."""
+        [found] = self.stack.configuration("hostedClusters")
+        return dict(found)
+
+
+class Client(Consumer):
+    """A client of this folder, whose work is lines."""
+
+    answers = True
+
+    def lines(self) -> Sequence[str]:
+        """What it is asked, in order."""
+        raise NotImplementedError
+
+    def work(self) -> str:
+        return next((answer for answer in map(self.ask, self.lines()) if answer != NONE), "")
+
+
+def free_port() -> int:
+    """A port of this machine that nobody has now."""
+    with socket.socket() as made:
+        made.bind(("127.0.0.1", 0))
+        return int(made.getsockname()[1])
