@@ -36,7 +36,6 @@ _PROMETHEUS_OPERATOR: Final = (
 )
 NAMESPACE: Final = "clusters-hc1"
 _CORE: Final = f"/api/v1/namespaces/{NAMESPACE}"
-_APPS: Final = f"/apis/apps/v1/namespaces/{NAMESPACE}"
 _BATCH: Final = f"/apis/batch/v1/namespaces/{NAMESPACE}"
 _STORE: Final = f"/apis/secrets-store.csi.x-k8s.io/v1/namespaces/{NAMESPACE}"
 _MERGE: Final = {"Content-Type": "application/merge-patch+json"}
@@ -48,8 +47,8 @@ CONFIGURATIONS: Final = (
     "secrets/azure-file-csi-config",
     "secrets/azure-kms-config",
 )
-# Those of the guest cluster, for which every other component waits.
-_SERVERS: Final = "app%20in%20(kube-apiserver,openshift-apiserver)"
+# Those of the guest cluster, for which every other component waits, and its etcd, whose StatefulSet counts them.
+_SERVERS: Final = "app%20in%20(etcd,kube-apiserver,openshift-apiserver)"
 # What the Job writes: the gates of the release, none here.
 _FEATURE_GATES: Final = {
     "apiVersion": "config.openshift.io/v1",
@@ -136,7 +135,7 @@ def mounted_versions(http: httpx.Client, workload: str) -> dict[str, str]:
 def rolled_out(http: httpx.Client) -> Iterator[None]:
     """Report what the control-plane operator waits for as ready while the block runs: no etcd and no guest API runs.
 
-    etcd's StatefulSet and the Job of feature gates have no controller here, and the pods of API servers no program.
+    The Job of feature gates has no controller here, and the pods of etcd and of API servers have no program.
     """
     gates = {"metadata": {"name": "feature-gate"}, "data": {"feature-gate.yaml": yaml.safe_dump(_FEATURE_GATES)}}
     http.post(f"{_CORE}/configmaps", json=gates).raise_for_status()
@@ -158,13 +157,6 @@ def rolled_out(http: httpx.Client) -> Iterator[None]:
 
 def _awaited(http: httpx.Client) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Path and status of each object that shall be ready."""
-    for item in _items(http, f"{_APPS}/statefulsets"):
-        replicas, metadata = item["spec"]["replicas"], item["metadata"]
-        counts = dict.fromkeys(
-            ("replicas", "readyReplicas", "availableReplicas", "currentReplicas", "updatedReplicas"), replicas
-        )
-        revision = {"currentRevision": "1", "updateRevision": "1", "observedGeneration": metadata["generation"]}
-        yield f"{_APPS}/statefulsets/{metadata['name']}", {**counts, **revision}
     for item in _items(http, f"{_BATCH}/jobs"):
         at = item["metadata"]["creationTimestamp"]
         conditions = [

@@ -84,6 +84,7 @@ _CONTROLLERS = (
     "serviceaccount-controller",
     "root-ca-certificate-publisher-controller",
     "garbage-collector-controller",
+    "statefulset-controller",
 )
 
 

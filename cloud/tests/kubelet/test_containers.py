@@ -235,7 +235,7 @@ def test_a_program_of_an_image_runs_whatever_is_mounted_above_its_folder(
     program.chmod(0o700)
     monkeypatch.setenv("LOCALCLOUD_PROGRAMS", str(program.parent))
     above = "/" + tmp_path.parts[1]
-    words = {key: [w.format(above) for w in words] if key != "image" else words for key, words in started.items()}
+    words: Object = json.loads(json.dumps(started).replace("{}", above))
 
     with running(environment) as kubelet:
         mounts = [{"name": "v", "mountPath": above}]
