@@ -17,7 +17,7 @@ from ops.fleet.file import DEFAULT_FILE, load_fleet
 from ops.fleet.overview import StackStatus, read
 from ops.fleet.rollout import DONE, Rollout
 from ops.fleet.stacks import FleetEnvironment, matrices, require_files, require_one_backend, write_file
-from ops.fleet.tree import differences, tree, write
+from ops.fleet.tree import NAMESPACE, differences, tree, write
 from ops.outputs.tables import Line, fitted
 from ops.stack.engine import Engine
 from ops.stack.environment import ROOT
@@ -161,14 +161,20 @@ def status(file: FileOption = DEFAULT, name: EnvironmentOption = None, as_json: 
     """Show each stack: wave, last run and its commit, nearest expiry, overdue renewals, the last failed sign-in.
 
     Exits with 1 if a stack is not deployed, a certificate has expired or a sign-in fails, and with 3 if all is
-    well but a renewal is overdue by two days, as `idstack status` does.
+    well but a renewal is overdue by two days, as `idstack status` does. It does not ask the Pulumi Kubernetes Operator.
     """
     screen = Screen(as_json)
-    statuses = [stack for environment in chosen(file, name) for stack in read(environment, ROOT, screen.output)]
+    environments = chosen(file, name)
+    statuses = [stack for environment in environments for stack in read(environment, ROOT, screen.output)]
     if as_json:
         screen.document({"stacks": [stack.to_json() for stack in statuses]})
     else:
         screen.console.print(fitted([_line(stack) for stack in statuses], screen.console.width))
+    if any(environment.operator for environment in environments):
+        screen.console.print(
+            "Whether the Pulumi Kubernetes Operator waits, or has given a stack up (`Stalled`), is in its cluster alone: "
+            f"`kubectl --namespace {NAMESPACE} get stacks`"
+        )
     if unhealthy := [stack.stack.name for stack in statuses if not stack.is_healthy]:
         raise CommandError(f"these stacks are not up, or a sign-in in them fails: {', '.join(unhealthy)}")
     if overdue := [stack.stack.name for stack in statuses if stack.overdue]:

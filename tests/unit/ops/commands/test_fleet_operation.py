@@ -118,6 +118,12 @@ def test_what_is_overdue_or_expired_decides_the_exit_code(
     assert "ingress" in printed.output
 
 
+def test_the_status_says_that_the_operator_is_not_asked(project: Path, engine: FakeEngine, idstack: Idstack) -> None:
+    engine.has_stacks()
+    printed = idstack("fleet", "status", "--environment", "prod")
+    assert "`kubectl --namespace idstack-fleet get stacks`" in " ".join(printed.output.split())
+
+
 def test_a_stack_that_is_not_there_or_whose_run_failed_is_shown(
     project: Path, engine: FakeEngine, idstack: Idstack
 ) -> None:
@@ -133,6 +139,7 @@ def test_a_stack_that_is_not_there_or_whose_run_failed_is_shown(
     assert printed.error.endswith("a sign-in in them fails: hc2-dev\n")
     lines = {line.split()[0]: line for line in printed.output.splitlines() if line.strip()}
     assert "not up" in lines["hc2-dev"]
+    assert "get stacks`" not in printed.output, "no operator runs them"
     assert f"failed {failed.at:%Y-%m-%d %H:%M}" in lines["hc1-dev"]
     asked = [call for call in engine.calls if "export" in call]
     assert not any("hc2-dev" in call for call in asked), "the backend does not have it"
