@@ -172,8 +172,8 @@ def status(file: FileOption = DEFAULT, name: EnvironmentOption = None, as_json: 
         screen.console.print(fitted([_line(stack) for stack in statuses], screen.console.width))
     if any(environment.operator for environment in environments):
         screen.console.print(
-            "Whether the Pulumi Kubernetes Operator waits, or has given a stack up (`Stalled`), is in its cluster alone: "
-            f"`kubectl --namespace {NAMESPACE} get stacks`"
+            "Whether the Pulumi Kubernetes Operator waits, or has given a stack up (`Stalled`), is in its cluster "
+            f"alone: `kubectl --namespace {NAMESPACE} get stacks`"
         )
     if unhealthy := [stack.stack.name for stack in statuses if not stack.is_healthy]:
         raise CommandError(f"these stacks are not up, or a sign-in in them fails: {', '.join(unhealthy)}")

@@ -62,8 +62,7 @@ def candidates(plan: Plan, resources: Sequence[StateResource]) -> Iterator[State
     """
     reached = {resource["urn"] for resource in resources}
     for resource in _created(plan).values():
-        provider = provider_urn(resource.get("provider", ""))
-        if {*(resource.get("dependencies") or ()), resource.get("parent", ""), provider} - {""} <= reached:
+        if _needs(resource) <= reached:
             if resource["custom"]:
                 yield {**resource, "inputs": shown(resource.get("inputs", {}))}
             else:
@@ -124,6 +123,12 @@ def settled(state: State, orphans: Sequence[Orphan]) -> State:
     missing = {urn for resource in entered.values() for urn in _needs(resource)} - urns
     whole = with_resources(state, [*known, *entered.values()])
     return without(whole, missing) if missing else whole
+
+
+def _needs(resource: StateResource) -> set[str]:
+    """The URNs of a resource's dependencies."""
+    provider = provider_urn(resource.get("provider", ""))
+    return {*(resource.get("dependencies") or ()), resource.get("parent", ""), provider} - {""}
 
 
 def _certificate(resource: StateResource, resources: Sequence[StateResource]) -> dict[str, Any]:

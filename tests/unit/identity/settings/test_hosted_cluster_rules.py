@@ -45,7 +45,8 @@ def without(key: str) -> dict[str, Any]:
     return {name: value for name, value in WRITTEN.items() if name != key}
 
 
-FILE = {"file": "hc1.yaml"}
+FILE: dict[str, Any] = {"file": "hc1.yaml"}
+MANIFEST: dict[str, Any] = {"manifest": {}}
 
 
 @pytest.mark.parametrize(
@@ -54,8 +55,9 @@ FILE = {"file": "hc1.yaml"}
         with_hosted_cluster({"manifest": {"spec": {"release": {"image": "x"}}}}),
         with_hosted_cluster(FILE),
         with_hosted_cluster(FILE, managementCluster__kubeconfig=ABSENT),
-        *(with_written_cluster(WRITTEN | part) for part in ({}, {"manifest": {}}, FILE)),
-        *(with_written_cluster(part) for part in ({"manifest": {}}, FILE)),  # they may name the signing key themselves
+        with_written_cluster(WRITTEN),
+        *(with_written_cluster(WRITTEN | part) for part in (MANIFEST, FILE)),
+        *(with_written_cluster(part) for part in (MANIFEST, FILE)),  # they may name the signing key themselves
         *(with_written_cluster(WRITTEN | {"etcdEncryption": how}, kms=ABSENT) for how in ("aescbc", "none")),
     ],
 )
