@@ -13,7 +13,7 @@ from components.preflight import configuration
 from components.preflight.preflight import preflight
 from components.stack import IdentityStack, renewed_outputs
 from identity.settings import ConfigurationError
-from identity.settings.problems import for_stack
+from identity.settings.schema.problems import for_stack
 
 # After a RunError Pulumi's own code 1 makes the language host report the program's end as a second error; with this one
 # it takes the error for shown (pulumi/pulumi v3.259 `sdk/python/cmd/pulumi-language-python-exec`).

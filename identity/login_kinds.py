@@ -66,7 +66,7 @@ LOGIN_KINDS: Final[Mapping[LoginKind, LoginRow]] = {
         needs=frozenset({"tenant_id", "client_id", "client_secret_file"}),
     ),
     LoginKind.WORKLOAD_IDENTITY: LoginRow(
-        description="a token of another issuer that Entra ID trusts, in a file that somebody keeps up to date",
+        description="a token of another issuer that Entra ID trusts, in a file that is kept up to date",
         needs=frozenset({"tenant_id", "client_id", "federated_token_file"}),
     ),
     LoginKind.GITHUB: LoginRow(

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pulumi_policy import EnforcementLevel, Policy, ReportViolation, ResourceValidationArgs, ResourceValidationPolicy
 from pulumi_policy.proxy import UnknownValueError
 
-from identity.settings.problems import for_stack
-from identity.settings.schema.waivers import PolicyName
+from identity.settings.schema.model import PolicyName
+from identity.settings.schema.problems import for_stack
 from policies.rules import RULES, CheckedResource, Rule, RuleContext, StackConfig, Violation
 
 WAIVED = "waived"

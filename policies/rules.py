@@ -25,8 +25,8 @@ from identity.roles import (
     STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE,
     Role,
 )
+from identity.settings.schema.model import PolicyName
 from identity.settings.schema.problems import NAMESPACE
-from identity.settings.schema.waivers import PolicyName
 
 
 @dataclass(frozen=True)

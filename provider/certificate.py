@@ -13,7 +13,7 @@ from identity.credentials.certificate_rules import KEY_SIZES, LONGEST_COMMON_NAM
 from identity.plugin_schema import CertificateInputs, CertificateOutputs
 from plugin import PluginError, Props, contains_unknown, pause
 from provider import cloud, keys
-from provider.resource import Inputs, TypedResource, explained
+from provider.resource import Inputs, TypedResource, plugin_errors
 
 # What a certificate was issued for; a change of the others waits for the next issue.
 _ISSUE: Final = frozenset({"generation", "notBefore"})
@@ -88,7 +88,7 @@ class CertificateResource(TypedResource[CertificateInputs[str], CertificateOutpu
         application = inputs.get("applicationId")
         if application is None:
             return
-        with explained(f"whether the certificate {id} is still registered cannot be seen"):
+        with plugin_errors(f"whether the certificate {id} is still registered cannot be seen"):
             azure = cloud.client(inputs["cloud"], inputs["tenantId"])
             # The first certificate of an application is alone there.
             withdraw(azure, application, outputs["keyId"], pause, may_be_last=True)

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from identity.azure.records import SecretMetadata
 from identity.credentials import rfc3339
-from identity.credentials.document import InvalidCredentialError, encode, validate, wrap
-from identity.credentials.replacement import StoredBefore
+from identity.credentials.document import InvalidCredentialError, StoredBefore, encode, validate, wrap
 from identity.credentials.schedule import Delivery
 from identity.credentials.secret_tags import (
     CANNOT_RENEW_AFTER,
@@ -30,7 +29,7 @@ from identity.plugin_schema import (
 from plugin import PluginError, Props, ReadResult, unwrap
 from provider import keys
 from provider.cloud import azure_time
-from provider.resource import Inputs, TypedResource, explained, marked
+from provider.resource import Inputs, TypedResource, marked, plugin_errors
 from provider.vault_secrets import OWNER_ID, TAKEN_OVER, VaultSecret, inputs_of_import, kept_owner, refuse_foreign
 
 _BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
@@ -74,7 +73,7 @@ class CredentialSecretResource(TypedResource[CheckedCredentialSecret, Credential
     def make(self, urn: str, inputs: CheckedCredentialSecret) -> tuple[str, CredentialSecretOutputs[str]]:
         """Write the first version, or take over the secret that an earlier write of this credential left there."""
         secret = VaultSecret.of(inputs)
-        with explained("the secret was not written"):
+        with plugin_errors("the secret was not written"):
             current = secret.metadata()
             refuse_foreign(urn, current, inputs)
             if current is not None:
@@ -86,7 +85,7 @@ class CredentialSecretResource(TypedResource[CheckedCredentialSecret, Credential
     def read(self, urn: str, id: str, inputs: Props, state: Props) -> ReadResult | None:
         """What ARM shows of it; an import reads `<cloud>/<tenant id><ARM id>`."""
         inputs = inputs or inputs_of_import(id)
-        with explained("the secret cannot be read"):
+        with plugin_errors("the secret cannot be read"):
             current = VaultSecret.of(unwrap(inputs)).metadata()
         if current is None:
             return None
@@ -113,7 +112,7 @@ class CredentialSecretResource(TypedResource[CheckedCredentialSecret, Credential
     ) -> CredentialSecretOutputs[str]:
         """A new version for another credential; else the current version's metadata alone."""
         secret = VaultSecret.of(new)
-        with explained("the secret was not written"):
+        with plugin_errors("the secret was not written"):
             current = secret.metadata()
             refuse_foreign(urn, current, new, old)
             if not self.keeps_outputs(old, new) or current is None:
@@ -128,7 +127,7 @@ class CredentialSecretResource(TypedResource[CheckedCredentialSecret, Credential
 
     def remove(self, urn: str, id: str, inputs: CheckedCredentialSecret, outputs: CredentialSecretOutputs[str]) -> None:
         """Soft-delete the secret."""
-        with explained("the secret was not deleted"):
+        with plugin_errors("the secret was not deleted"):
             VaultSecret.of(inputs).delete(outputs.get("version"))
 
     def _delivered(
@@ -154,7 +153,7 @@ class CredentialSecretResource(TypedResource[CheckedCredentialSecret, Credential
 
 def _disable(secret: VaultSecret, written: SecretMetadata, before: SecretMetadata) -> None:
     """Leave two versions enabled; if this fails, the next run finds the credential in the vault and tries again."""
-    with explained(
+    with plugin_errors(
         "the secret was written, but earlier versions of it are still enabled, with the keys of earlier certificates",
         ". Let the deployer list and update secrets in the vault (role Key Vault Secrets Officer) and reach it over "
         "the network, then run the command again",

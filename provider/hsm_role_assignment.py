@@ -13,7 +13,7 @@ from identity.azure.client import AzureClient
 from identity.plugin_schema import HsmRoleAssignmentInputs
 from plugin import PluginError
 from provider import cloud
-from provider.resource import TypedResource, explained
+from provider.resource import TypedResource, plugin_errors
 
 _DEFINITIONS: Final = "Microsoft.KeyVault/providers/Microsoft.Authorization/roleDefinitions"
 
@@ -71,7 +71,7 @@ def _send(inputs: HsmRoleAssignmentInputs[str], verb: str, body: dict[str, Any] 
         ". The deployer needs the HSM's role Managed HSM Policy Administrator (`az keyvault role assignment create "
         f'--hsm-name {inputs["hsm"]} --role "Managed HSM Policy Administrator" --scope / --assignee <deployer>`)'
     )
-    with explained(f"the role in the managed HSM {inputs['hsm']} could not be {_DONE[verb]}", fix):
+    with plugin_errors(f"the role in the managed HSM {inputs['hsm']} could not be {_DONE[verb]}", fix):
         return azure.managed_hsm(inputs["hsm"], verb, _path(inputs), body)
 
 

@@ -24,7 +24,7 @@ from identity.plugin_schema import IssuerDocumentsInputs, IssuerDocumentsOutputs
 from plugin import PluginError, Props, log_info, pause
 from provider import cloud
 from provider.cloud import azure_time, require_right
-from provider.resource import Inputs, RefusedInputError, TypedResource, explained
+from provider.resource import Inputs, RefusedInputError, TypedResource, plugin_errors
 
 _CONTENT_TYPE: Final = "application/json"
 # A role takes effect within ten minutes (azure-docs `role-based-access-control/troubleshooting`), and DNS has to learn
@@ -91,7 +91,7 @@ class IssuerDocumentsResource(TypedResource[IssuerDocumentsState, Mapping[str, A
     def live(self, urn: str, inputs: IssuerDocumentsState) -> Mapping[str, Any] | None:
         """Whether anybody still gets these documents there."""
         documents = _documents(inputs)
-        with explained("the issuer's documents cannot be read"):
+        with plugin_errors("the issuer's documents cannot be read"):
             azure = cloud.client(inputs["cloud"], inputs["tenantId"])
             published = {path: azure.public_document(f"{inputs['issuer']}{path}") for path in documents}
         if not any(published.values()):
@@ -126,7 +126,7 @@ def _written(publication: Publication) -> IssuerDocumentsOutputs:
 
 
 def _require_right_clock(inputs: IssuerDocumentsState) -> None:
-    with explained("this machine's clock could not be compared with Azure's"):
+    with plugin_errors("this machine's clock could not be compared with Azure's"):
         azure = cloud.client(inputs["cloud"], inputs["tenantId"])
         answer = azure.resource_with_date(_SUBSCRIPTIONS, _SUBSCRIPTIONS_API)
     require_right(rfc3339.utc_now(), answer.date, "no key was published or let sign")

@@ -22,7 +22,7 @@ from identity.aks.kubeconfig import Kubeconfig
 from identity.credentials.service_account_key import UnusableKeyError
 from identity.plugin_schema import KeySecretInputs, KeySecretState, SigningKeySecretInputs
 from plugin import PluginError
-from provider.resource import TypedResource, explained
+from provider.resource import TypedResource, plugin_errors
 from provider.vault_key import ENCRYPTION_KEY, SIGNING_KEY, KeyForm
 from provider.vault_secrets import VaultSecret
 
@@ -95,7 +95,7 @@ class KubernetesKeyResource(TypedResource[KeySecretState, Mapping[str, Any]]):
     def _body(self, known: KeySecretState) -> dict[str, Any]:
         """The Secret with the key, fresh from the vault."""
         try:
-            with explained(f"the {self.form.noun} cannot be read", _READ_SECRETS):
+            with plugin_errors(f"the {self.form.noun} cannot be read", _READ_SECRETS):
                 key = self.form.normalized(VaultSecret.of(known).value())
                 key_id = self.form.described(key)["keyId"]
         except UnusableKeyError as error:
@@ -152,7 +152,7 @@ def _server(known: KeySecretState) -> Iterator[ApiServer]:
     kubeconfig = Kubeconfig.parse(known["kubeconfig"], "the kubeconfig of the management cluster")
     aks = AksCluster(known["clusterId"], False)
     with (
-        explained(f"the Secret {_name(known)} cannot be reached"),
+        plugin_errors(f"the Secret {_name(known)} cannot be reached"),
         ApiServer(kubeconfig, aks, context=known.get("context")) as server,
     ):
         yield server

@@ -48,7 +48,7 @@ from identity.plugin_schema import (
 from plugin import PluginError, Props, contains_unknown, pause
 from provider import cloud
 from provider.cloud import azure_time, require_right
-from provider.resource import Inputs, RefusedInputError, TypedResource, explained, name_of, same
+from provider.resource import Inputs, RefusedInputError, TypedResource, name_of, plugin_errors, same
 from provider.vault_secrets import SecretPrefetch, SecretReading, VaultSecret
 
 
@@ -135,7 +135,7 @@ _ADDRESS: Final = ("vaultId", "secretName")
 # What a document in the vault was made of: if one of these changes, it takes another certificate to write another.
 _DOCUMENT: Final = (*_ADDRESS, "objectEncoding", "authorityHost")
 # From a revocation to the next delivery: nothing in the vault signs in.
-_NOTHING: Final[DeliveryRecord] = {"name": "nothing"}
+_REVOKED: Final[DeliveryRecord] = {"name": "nothing"}
 
 
 class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, Any]]):
@@ -177,7 +177,7 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
             secret_name=new["secretName"],
             hold=new["mode"] == "hold",
             is_stale=not all(same(old, inputs, name) for name in _DOCUMENT),
-            is_replaced=old.get("delivered") == _NOTHING,
+            is_replaced=old.get("delivered") == _REVOKED,
             request=_request(urn),
         )
         slots = _slots(old)
@@ -189,7 +189,7 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
             require_right(reading.local_time, reading.azure_time)
         written = _written(decision, old["renewal"])
         if decision.delivered is None and (terms.is_replaced or terms.request is RenewalRequest.REPLACE):
-            written["delivered"] = _NOTHING
+            written["delivered"] = _REVOKED
         return written
 
     def planned(self, inputs: RenewalScheduleState) -> Props:
@@ -207,7 +207,7 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
         """
         if not inputs:
             return {}
-        with explained("which certificates are registered at Entra ID cannot be seen"):
+        with plugin_errors("which certificates are registered at Entra ID cannot be seen"):
             registered = registered_at(cloud.client(inputs["cloud"], inputs["tenantId"]), _application(inputs))
         if registered is None:
             return {}
@@ -232,7 +232,7 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
         return _outputs(new)
 
     def _withdraw(self, request: RenewalRequest, inputs: RenewalScheduleState) -> None:
-        with explained("the leaked certificate may still be registered", ". Run the command again"):
+        with plugin_errors("the leaked certificate may still be registered", ". Run the command again"):
             azure = cloud.client(inputs["cloud"], inputs["tenantId"])
             if request is RenewalRequest.REPLACE:
                 withdraw_all(azure, _application(inputs), pause)
@@ -261,7 +261,7 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
             if before.metadata is not None and (delivery := _delivery(before.metadata, now)):
                 yield delivery
         record: DeliveryRecord | None = old.get("delivered")
-        if record and record != _NOTHING and (delivery := Delivery.named(record["name"], rfc3339.parse(record["at"]))):
+        if record and record != _REVOKED and (delivery := Delivery.named(record["name"], rfc3339.parse(record["at"]))):
             yield delivery
         # The last complete run recorded no time; it was not before the certificate began.
         name = new.get("delivered")
@@ -276,7 +276,7 @@ def _used(inputs: RenewalScheduleInputs[str], current: SecretMetadata | None, de
     """
     if current is None or delivery is None or inputs.get("delivered") != delivery.name or contains_unknown(inputs):
         return None
-    with explained("which certificates are registered at Entra ID cannot be seen"):
+    with plugin_errors("which certificates are registered at Entra ID cannot be seen"):
         registered = registered_at(cloud.client(inputs["cloud"], inputs["tenantId"]), _application(inputs))
     for key in registered or ():
         if (key.thumbprint, key.begins) == (current.tags.get(THUMBPRINT), current.not_before):

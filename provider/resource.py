@@ -273,7 +273,7 @@ def name_of(urn: str) -> str:
 
 
 @contextmanager
-def explained(what: str, fix: str = "") -> Iterator[None]:
+def plugin_errors(what: str, fix: str = "") -> Iterator[None]:
     """Turn a request's AccessError into a PluginError: what failed, the error, and how to fix it."""
     try:
         yield

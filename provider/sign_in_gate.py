@@ -26,7 +26,7 @@ from identity.plugin_schema import (
 )
 from plugin import PluginError, log_info, pause
 from provider import keys
-from provider.resource import TypedResource, explained, name_of
+from provider.resource import TypedResource, name_of, plugin_errors
 from provider.vault_secrets import VaultSecret
 
 
@@ -112,7 +112,7 @@ def require_registrable(args: RegistrableCertificate) -> None:
 
 def _in_vault(address: VaultAddress) -> SecretMetadata | None:
     secret = VaultSecret.of(address)
-    with explained(f"whether {secret.id} has the certificate cannot be seen"):
+    with plugin_errors(f"whether {secret.id} has the certificate cannot be seen"):
         return secret.metadata()
 
 

@@ -24,7 +24,7 @@ from identity.plugin_schema import (
     VaultKeyOutputs,
 )
 from plugin import PluginError, Props, ReadResult, log_info, unwrap
-from provider.resource import Inputs, TypedResource, explained, marked
+from provider.resource import Inputs, TypedResource, marked, plugin_errors
 from provider.vault_secrets import OWNER_ID, TAKEN_OVER, VaultSecret, inputs_of_import, refuse_foreign
 
 
@@ -120,7 +120,7 @@ class VaultKeyResource(TypedResource[CheckedVaultKey, Mapping[str, Any]]):
     def make(self, urn: str, inputs: CheckedVaultKey) -> tuple[str, Mapping[str, Any]]:
         """Make the key and write it, or take over the one that an earlier run of this stack wrote."""
         secret = VaultSecret.of(inputs)
-        with explained(f"the {self.form.noun} was not written"):
+        with plugin_errors(f"the {self.form.noun} was not written"):
             current = secret.metadata()
             if inputs["source"] != "vault":
                 refuse_foreign(urn, current, inputs)
@@ -135,7 +135,7 @@ class VaultKeyResource(TypedResource[CheckedVaultKey, Mapping[str, Any]]):
     def read(self, urn: str, id: str, inputs: Props, state: Props) -> ReadResult | None:
         """What ARM shows of it; an import reads `<cloud>/<tenant id><ARM id>`, and the key's public half."""
         inputs = inputs or inputs_of_import(id)
-        with explained(f"the {self.form.noun} cannot be read"):
+        with plugin_errors(f"the {self.form.noun} cannot be read"):
             secret = VaultSecret.of(unwrap(inputs))
             current = secret.metadata()
             if current is None:
@@ -159,7 +159,7 @@ class VaultKeyResource(TypedResource[CheckedVaultKey, Mapping[str, Any]]):
     ) -> Mapping[str, Any]:
         """Write the key of another file, take over a version that somebody else wrote, or change only the metadata."""
         secret = VaultSecret.of(new)
-        with explained(f"the {self.form.noun} was not written"):
+        with plugin_errors(f"the {self.form.noun} was not written"):
             current = secret.metadata()
             if new["source"] != "vault":
                 refuse_foreign(urn, current, new, old)
@@ -175,7 +175,7 @@ class VaultKeyResource(TypedResource[CheckedVaultKey, Mapping[str, Any]]):
         """Soft-delete the secret, unless somebody else made it."""
         if inputs["source"] == "vault":
             return
-        with explained(f"the {self.form.noun} was not deleted"):
+        with plugin_errors(f"the {self.form.noun} was not deleted"):
             VaultSecret.of(inputs).delete(outputs.get("version"))
 
     def _written(self, secret: VaultSecret, inputs: CheckedVaultKey) -> Props:

@@ -19,7 +19,7 @@ from components.azure.management_cluster import ManagementCluster
 from components.azure.providers import ClusterConnection, Providers, management_cluster_id
 from components.plugin.resources import ClusterGate
 from identity.aks import kinds
-from identity.aks.clusters import decode
+from identity.aks.azure_rbac import decode
 from identity.aks.exec_user import exec_user
 from identity.aks.kubeconfig import Kubeconfig
 from identity.aks.login import Login

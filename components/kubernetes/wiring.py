@@ -20,7 +20,7 @@ from identity.aks.probe_pod import CONTAINER, probe_deployment, probe_labels, pr
 from identity.catalogue_rows import ConfigFile, ControlPlaneIdentity, Mount
 from identity.hypershift import CLUSTER_ANNOTATION
 from identity.settings import HostedClusterSettings
-from identity.settings.proof_target import proof_target
+from identity.settings.scopes import proof_target
 
 CSI_DRIVER: Final = "secrets-store.csi.k8s.io"
 

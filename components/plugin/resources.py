@@ -24,12 +24,12 @@ class PluginResource(pulumi.CustomResource, Generic[_Outputs]):
 
     token: ClassVar[str]
     # The TypedDict of the outputs that are no inputs.
-    added: ClassVar[Any] = None
+    extra_outputs: ClassVar[Any] = None
 
     def __init__(self, name: str, opts: _Options, inputs: Mapping[str, Any]) -> None:
         secret = [schema.SECRET_INPUT] if schema.SECRET_INPUT in inputs else None
         options = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(additional_secret_outputs=secret))
-        outputs = () if self.added is None else self.added.__annotations__
+        outputs = () if self.extra_outputs is None else self.extra_outputs.__annotations__
         super().__init__(self.token, name, {**inputs, **dict.fromkeys(outputs)}, options)
 
     @property
@@ -42,7 +42,7 @@ class StackOwner(PluginResource[schema.StackOwnerOutputs[_Out]]):
     """The id that tells the stack's things in Azure from every other stack's (`provider/stack_owner.py`)."""
 
     token = resource_types.STACK_OWNER
-    added = schema.StackOwnerOutputs
+    extra_outputs = schema.StackOwnerOutputs
 
     def __init__(self, name: str, /, opts: _Options = None) -> None:
         super().__init__(name, opts, {})
@@ -52,7 +52,7 @@ class RenewalSchedule(PluginResource[schema.RenewalScheduleOutputs[_Out, pulumi.
     """Decides by the vault which of two certificate slots is issued again when (`provider/renewal_schedule.py`)."""
 
     token = resource_types.RENEWAL_SCHEDULE
-    added = schema.RenewalScheduleOutputs
+    extra_outputs = schema.RenewalScheduleOutputs
 
     def __init__(
         self, name: str, /, opts: _Options = None, **inputs: Unpack[schema.RenewalScheduleInputs[_In]]
@@ -67,7 +67,7 @@ class Certificate(PluginResource[schema.CertificateOutputs[_Out]]):
     """
 
     token = resource_types.CERTIFICATE
-    added = schema.CertificateOutputs
+    extra_outputs = schema.CertificateOutputs
 
     def __init__(self, name: str, /, opts: _Options = None, **inputs: Unpack[schema.CertificateInputs[_In]]) -> None:
         super().__init__(name, opts, inputs)
@@ -77,7 +77,7 @@ class SignInGate(PluginResource[schema.SignInGateOutputs[_Out]]):
     """Proves that Entra ID knows a certificate before anything relies on it (`provider/sign_in_gate.py`)."""
 
     token = resource_types.SIGN_IN_GATE
-    added = schema.SignInGateOutputs
+    extra_outputs = schema.SignInGateOutputs
 
     def __init__(self, name: str, /, opts: _Options = None, **inputs: Unpack[schema.SignInGateInputs[_In]]) -> None:
         super().__init__(name, opts, inputs)
@@ -87,7 +87,7 @@ class CredentialSecret(PluginResource[schema.CredentialSecretOutputs[_Out]]):
     """A Key Vault secret with a credential document (`provider/credential_secret.py`)."""
 
     token = resource_types.CREDENTIAL_SECRET
-    added = schema.CredentialSecretOutputs
+    extra_outputs = schema.CredentialSecretOutputs
 
     def __init__(
         self, name: str, /, opts: _Options = None, **inputs: Unpack[schema.CredentialSecretInputs[_In]]
@@ -99,7 +99,7 @@ class ClusterGate(PluginResource[schema.ClusterGateOutputs[_Out]]):
     """Proves that a new management cluster can be used (`provider/cluster_gate.py`): name it in `depends_on`."""
 
     token = resource_types.CLUSTER_GATE
-    added = schema.ClusterGateOutputs
+    extra_outputs = schema.ClusterGateOutputs
 
     def __init__(self, name: str, /, opts: _Options = None, **inputs: Unpack[schema.ClusterGateInputs[_In]]) -> None:
         super().__init__(name, opts, inputs)
@@ -132,7 +132,7 @@ class SigningKey(PluginResource[schema.SigningKeyOutputs[_Out, pulumi.Output[Map
     """A key that signs service-account tokens, in the vault (`provider/vault_key.py`)."""
 
     token = resource_types.SIGNING_KEY
-    added = schema.SigningKeyOutputs
+    extra_outputs = schema.SigningKeyOutputs
 
     def __init__(self, name: str, /, opts: _Options = None, **inputs: Unpack[schema.SigningKeyInputs[_In]]) -> None:
         super().__init__(name, opts, inputs)
@@ -142,7 +142,7 @@ class IssuerDocuments(PluginResource[schema.IssuerDocumentsOutputs]):
     """The discovery document and the keys of an issuer (`provider/issuer_documents.py`)."""
 
     token = resource_types.ISSUER_DOCUMENTS
-    added = schema.IssuerDocumentsOutputs
+    extra_outputs = schema.IssuerDocumentsOutputs
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class EncryptionKey(PluginResource[schema.VaultKeyOutputs[_Out]]):
     """A key in the vault that encrypts a hosted cluster's etcd (`provider/vault_key.py`)."""
 
     token = resource_types.ENCRYPTION_KEY
-    added = schema.VaultKeyOutputs
+    extra_outputs = schema.VaultKeyOutputs
 
     def __init__(self, name: str, /, opts: _Options = None, **inputs: Unpack[schema.EncryptionKeyInputs[_In]]) -> None:
         super().__init__(name, opts, inputs)

@@ -22,8 +22,7 @@ from identity.aks.api_server import AccessRequirements, ApiServer
 from identity.aks.azure_rbac import CREATING, FAILED, AksCluster, explained
 from identity.aks.control_planes import control_planes, described, unreadable
 from identity.aks.kubeconfig import Kubeconfig
-from identity.aks.permissions import needed
-from identity.aks.stack_rights import rights_of
+from identity.aks.permissions import needed, rights_of
 from identity.azure.errors import AccessError
 from identity.credentials import renewal_request
 from identity.credentials.service_account_key import UnusableKeyError, is_read_by_hypershift

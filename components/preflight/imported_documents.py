@@ -21,9 +21,15 @@ from components.preflight.azure_objects import Answers, managed_identity, stored
 from identity.azure.errors import AccessError, AzureRefusedError
 from identity.credentials import renewal_request, rfc3339
 from identity.credentials.certificate_rules import CLOCK_SKEW
-from identity.credentials.document import Credential, InvalidCredentialError, unlikely_dates, validate, wrap
+from identity.credentials.document import (
+    Credential,
+    InvalidCredentialError,
+    StoredBefore,
+    unlikely_dates,
+    validate,
+    wrap,
+)
 from identity.credentials.openid_documents import UnusableIssuerError, keys_of_issuer
-from identity.credentials.replacement import StoredBefore
 from identity.credentials.secret_tags import THUMBPRINT
 from identity.credentials.service_account_key import PublicKey, UnusableKeyError, public_half
 from identity.naming import parse_arm_id
@@ -150,7 +156,7 @@ def read_document(
         object_encoding=object_encoding,
     )
     for remark in unlikely_dates(known):
-        pulumi.log.warn(f"the credential document {path} is taken, though {remark}")
+        pulumi.log.warn(f"the credential document {path} is used although {remark}")
     return known
 
 

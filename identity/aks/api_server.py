@@ -282,7 +282,7 @@ def _refusal_reason(credential: ClusterCredential) -> str:
     tenant, audience, who = (claims.get(name) for name in ("tid", "aud", "oid"))
     description = f"token: its tenant is {tenant}, its audience {audience}, its object id {who}"
     if "groups" in (claims.get("_claim_names") or {}):
-        return f"{description}, and it is of somebody in more than 200 groups: AKS refuses an application with so many"
+        return f"{description}; the identity is in more than 200 groups, which AKS does not accept for applications"
     return (
         f"{description}; it must be the cluster's tenant and the AKS server application (--server-id), and the cluster "
         "must use AKS-managed Entra ID"

@@ -6,14 +6,21 @@ Roles: learn.microsoft.com/azure/role-based-access-control/built-in-roles/contai
 
 from __future__ import annotations
 
+import base64
 import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
+from identity import resource_types
+from identity.aks.kubeconfig import Kubeconfig
 from identity.aks.permissions import Permission
 from identity.naming import parse_arm_id
 from identity.roles import AKS_RBAC_ADMIN_ROLE, AKS_RBAC_CLUSTER_ADMIN_ROLE, Role
+
+if TYPE_CHECKING:
+    from identity.azure.client import AzureClient
+
 
 # The end of each refusal of AKS's authorizer (kubeguard/guard `authz/providers/azure/rbac/checkaccessreqhelper.go`).
 DENIAL: Final = "Update role assignment to allow access"
@@ -92,3 +99,26 @@ def assignment(role: str, scope: str, object_id: str, principal_type: str, *more
     """The Azure CLI's command that assigns a role (GUID, or name of a custom one) at a scope to a principal."""
     assignee = ["--assignee-object-id", object_id, "--assignee-principal-type", principal_type]
     return shlex.join(["az", "role", "assignment", "create", "--role", role, "--scope", scope, *assignee, *more])
+
+
+def look_at(azure: AzureClient, full_id: str) -> AksCluster | None:
+    """A cluster as ARM describes it; None if there is none. Raises AzureRefusedError."""
+    answer = azure.resource(full_id, resource_types.CONTAINER_SERVICE_API)
+    return None if answer is None else AksCluster.of(full_id, answer["properties"])
+
+
+def skeleton(azure: AzureClient, full_id: str, *, admin: bool = False, public_fqdn: bool = False) -> Kubeconfig:
+    """Server, authority and a user without a sign-in; with `admin` the administrators' static credential.
+
+    Raises AzureRefusedError, and MalformedKubeconfigError.
+    """
+    verb = f"listCluster{'Admin' if admin else 'User'}Credential"
+    # The API's spelling; in SDKs it is serverFqdn.
+    options = {"server-fqdn": "public"} if public_fqdn else {}
+    answer = azure.action(full_id, verb, resource_types.CONTAINER_SERVICE_API, options)
+    return decode(answer["kubeconfigs"][0]["value"])
+
+
+def decode(value: str) -> Kubeconfig:
+    """Decode a kubeconfig of AKS from base64; raises MalformedKubeconfigError."""
+    return Kubeconfig.parse(base64.b64decode(value).decode(), "the kubeconfig that AKS gives out")

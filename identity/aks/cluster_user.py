@@ -98,7 +98,7 @@ def unusable_cluster(cluster: Mapping[str, Any]) -> Iterator[str]:
 
 
 # Seconds. A program that asks a person to sign in would wait for a quarter of an hour, and its output is not shown.
-_PATIENCE: Final = 90.0
+_EXEC_TIMEOUT: Final = 90.0
 _CLUSTER_FIELDS: Final = (
     "server",
     "tls-server-name",
@@ -123,11 +123,11 @@ def credential(
     user: Mapping[str, Any],
     cluster: Mapping[str, Any],
     environ: Mapping[str, str],
-    patience: float = _PATIENCE,
+    timeout: float = _EXEC_TIMEOUT,
 ) -> ClusterCredential:
     """The user's credential; raises AccessError.
 
-    `environ` is the environment of a program that prints the credential within `patience` seconds; the program gets the
+    `environ` is the environment of a program that prints the credential within `timeout` seconds; the program gets the
     `cluster` if its exec block asks for it.
     """
     token, certificate = _token(user), _pair(user)
@@ -138,7 +138,7 @@ def credential(
     elif token:
         headers.append(("Authorization", f"Bearer {token}"))
     elif certificate is None and user.get("exec"):
-        token, certificate = _printed(user["exec"], cluster, environ, patience)
+        token, certificate = _printed(user["exec"], cluster, environ, timeout)
         headers += [("Authorization", f"Bearer {token}")] if token else []
     return ClusterCredential(token, certificate, tuple(headers))
 
@@ -205,7 +205,7 @@ def _impersonation(user: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _printed(
-    block: Mapping[str, Any], cluster: Mapping[str, Any], environ: Mapping[str, str], patience: float
+    block: Mapping[str, Any], cluster: Mapping[str, Any], environ: Mapping[str, str], timeout: float
 ) -> tuple[str, tuple[bytes, bytes] | None]:
     """Token and certificate that the program prints; raises AccessError."""
     program = block["command"]
@@ -217,7 +217,7 @@ def _printed(
     info = {"apiVersion": block["apiVersion"], "kind": "ExecCredential", "spec": spec}
     variables = {variable["name"]: variable.get("value") or "" for variable in block.get("env") or ()}
     environment = {**environ, **variables, "KUBERNETES_EXEC_INFO": json.dumps(info)}
-    output = _run([program, *(block.get("args") or [])], environment, block.get("installHint") or "", patience)
+    output = _run([program, *(block.get("args") or [])], environment, block.get("installHint") or "", timeout)
     try:
         answer = json.loads(output)
         status = answer["status"]
@@ -246,7 +246,7 @@ def _cluster_info(cluster: Mapping[str, Any]) -> dict[str, Any]:
     return info | ({"config": extensions[_EXEC_EXTENSION]} if _EXEC_EXTENSION in extensions else {})
 
 
-def _run(command: list[str], environment: Mapping[str, str], hint: str, patience: float) -> str:
+def _run(command: list[str], environment: Mapping[str, str], hint: str, timeout: float) -> str:
     """The output of the program; raises AccessError with its error output."""
     try:
         started = subprocess.Popen(
@@ -266,12 +266,12 @@ def _run(command: list[str], environment: Mapping[str, str], hint: str, patience
         ) from None
     with started:
         try:
-            output, errors = started.communicate(timeout=patience)
+            output, errors = started.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
             os.killpg(started.pid, signal.SIGKILL)
             _, errors = started.communicate()
             raise AccessError(
-                f"{command[0]} got no token for the API server within {patience:g} seconds: {_reported(errors)}. Where "
+                f"{command[0]} got no token for the API server within {timeout:g} seconds: {_reported(errors)}. Where "
                 "nobody can sign in, `.venv/bin/idstack kubeconfig` writes one that needs nobody"
             ) from None
     if started.returncode != 0:

@@ -14,7 +14,7 @@ from typing import Final
 
 from identity.aks import token_cache, tokens
 from identity.aks.exec_credential import ExecRequest, render
-from identity.aks.login import Login, without_strays
+from identity.aks.login import Login, without_foreign_variables
 from identity.azure.errors import AccessError
 
 # The arguments in a kubeconfig, before those of the login.
@@ -51,7 +51,7 @@ def answer(arguments: Sequence[str]) -> bool:
 
 def clear_environment(login: Login) -> None:
     """Remove what would make the sign-in somebody else's."""
-    kept = without_strays(os.environ, login.kind)
+    kept = without_foreign_variables(os.environ, login.kind)
     for name in set(os.environ) - set(kept):
         del os.environ[name]
     if login.imds_endpoint is not None:

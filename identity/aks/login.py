@@ -99,7 +99,7 @@ _PATHS: Final = frozenset({"certificate", "certificate_password_file", "client_s
 _ORDER: Final = tuple(attribute.name for attribute in fields(Login) if attribute.name not in _ALWAYS)
 
 
-def without_strays(environ: Mapping[str, str], kind: LoginKind) -> dict[str, str]:
+def without_foreign_variables(environ: Mapping[str, str], kind: LoginKind) -> dict[str, str]:
     """The environment without the variables that would make a sign-in somebody else's.
 
     azure-identity reads AZURE_* wherever an argument is absent, and a pod with workload identity has them set.

@@ -21,7 +21,7 @@ from identity.credentials.rfc3339 import Clock, utc_now
 from identity.login_kinds import LoginKind
 
 _HTTP_TIMEOUT: Final = 15.0
-_NOBODY: Final = "nobody signed in yet"
+_NOT_SIGNED_IN: Final = "nobody signed in yet"
 _AGAIN: Final = "run the same command again for a new code"
 # RFC 8628, section 3.5, and Entra ID's own. MSAL returns the last answer once the code has ended.
 _FINAL: Final[Mapping[str, str]] = {
@@ -69,7 +69,7 @@ def _session_token(
     def request() -> Token:
         kept = cache.read(f"{key}.session")
         if kept is None and show is None:
-            raise _person_needed(_NOBODY)
+            raise _person_needed(_NOT_SIGNED_IN)
         import msal
 
         session = msal.SerializableTokenCache()
@@ -117,7 +117,7 @@ def _answer(client: Any, scope: str, show: Callable[[str], object] | None) -> Ma
         answer = client.acquire_token_silent_with_error([scope], accounts[0], force_refresh=True)
     if answer is None or answer.get("error") == "invalid_grant":
         if show is None:
-            raise _person_needed(f"the session is over ({_reason(answer)})" if answer else _NOBODY)
+            raise _person_needed(f"the session is over ({_reason(answer)})" if answer else _NOT_SIGNED_IN)
         if accounts:
             client.remove_account(accounts[0])  # another person may answer
         answer = _asked(client, scope, show)

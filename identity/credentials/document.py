@@ -1,6 +1,7 @@
 """The credential document in a Key Vault secret: msi-dataplane's `UserAssignedIdentityCredentials`, as JSON.
 
-`encode` writes it, `decode` reads what the upstream loader can read, `validate` also checks it before it is stored.
+`encode` writes it, `decode` reads what the upstream loader can read, `validate` also checks it before it is stored, and
+`StoredBefore` decides whether it may replace the one in the vault.
 
 `decode` is stricter than the loader (github.com/Azure/msi-dataplane v0.4.3, pkg/dataplane/reloadCredentials.go) where
 that one fails later or worse: an absent `not_before` makes it panic, an unreadable date or an empty `client_id` fails
@@ -450,4 +451,36 @@ def _validate_certificate(parser: DocumentParser, material: KeyMaterial, now: da
     if size < KEY_SIZES[0]:
         parser.problems.append(
             f"client_secret: found an RSA key of {size} bits; accepted: {KEY_SIZES[0]} or more; issue a new certificate"
+        )
+
+
+@dataclass(frozen=True)
+class StoredBefore:
+    """The document in the secret of that name, in the vault of that name: its thumbprint (tag) and `nbf` (UTC)."""
+
+    vault: str
+    secret: str
+    thumbprint: str | None
+    not_before: datetime | None
+
+    def why_it_stays(self, thumbprint: str, not_before: datetime) -> str | None:
+        """Why the document of this certificate must not replace it; None if it may.
+
+        A loader accepts only a later document (msi-dataplane pkg/dataplane/reloadCredentials.go:165-194), so an older
+        one would reach only pods that start.
+        """
+        if self.not_before is None or self.thumbprint == thumbprint or not_before > self.not_before:
+            return None
+        if not_before == self.not_before and self.thumbprint is None:
+            return None
+        begins = rfc3339.render(self.not_before)
+        return f"it begins at {rfc3339.render(not_before)}, and the one in the secret {self.secret} at {begins}"
+
+    @property
+    def ways_out(self) -> str:
+        """What helps if the document is older."""
+        return (
+            "take the document that the secret has, or have a later one issued; if the secret's date is wrong, "
+            f"`az keyvault secret set-attributes --vault-name {self.vault} --name {self.secret} --not-before <date>` "
+            "corrects it"
         )

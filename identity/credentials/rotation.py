@@ -255,7 +255,7 @@ class Rotation:
                 self._last_request = request
                 return token
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Read the file if it is due, try the candidate if its pause is over; failures are reported, not raised."""
         with self._looking:
             try:
@@ -316,9 +316,9 @@ class Rotation:
             if isinstance(error, AzureError):
                 reason = refusal(error)
                 # Compared by its code, because the network's messages differ each time.
-                self._put_off(candidate, EventKind.UNPROVEN, reason.code, str(reason))
+                self._retry_later(candidate, EventKind.UNPROVEN, reason.code, str(reason))
             else:
-                self._put_off(candidate, EventKind.REFUSED, type(error).__name__, _unforeseen(error))
+                self._retry_later(candidate, EventKind.REFUSED, type(error).__name__, _unforeseen(error))
         else:
             self._serve(candidate.credential, SharedClient(client, self._clock))
 
@@ -330,7 +330,7 @@ class Rotation:
         before.retire()
         self._emit(EventKind.SERVED, credential)
 
-    def _put_off(self, candidate: _Candidate, kind: EventKind, code: str | None, problem: str) -> None:
+    def _retry_later(self, candidate: _Candidate, kind: EventKind, code: str | None, problem: str) -> None:
         is_news, candidate.reported = candidate.reported != (kind, code), (kind, code)
         candidate.since = self._clock()
         candidate.pause = timedelta(seconds=candidate.backoff.next())

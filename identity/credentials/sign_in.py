@@ -143,7 +143,7 @@ def prove(
             streak.succeeded()
             if streak.length == successes:
                 return clock()
-        if streak.is_hopeless or monotonic() + streak.pause.total_seconds() > deadline:
+        if streak.is_permanent_failure or monotonic() + streak.pause.total_seconds() > deadline:
             name = thumbprint(x509.load_pem_x509_certificate(certificate_pem.encode("ascii")))
             raise SignInFailedError(
                 f"client {client_id} cannot sign in to tenant {tenant_id} at {authority_host} "
@@ -168,7 +168,7 @@ class _SignInStreak:
         self.refusal: Refusal | None = None
 
     @property
-    def is_hopeless(self) -> bool:
+    def is_permanent_failure(self) -> bool:
         """Whether waiting cannot change the last answer."""
         return self.length == 0 and self.refusal is not None and self.refusal.code in _FINAL_CODES
 

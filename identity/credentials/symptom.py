@@ -25,7 +25,8 @@ class Symptom:
     """One row. `name` is what `idstack explain` takes: a code, a reason, a condition, or a short name for a message.
 
     `words` are regular expressions of the messages that mean it; without any, the name. `fix` is for a hosted cluster's
-    identity, `login` for a person or a pipeline that signs in itself. Both have the place-holders of `ON_PAPER`.
+    identity, `login` for a person or a pipeline that signs in itself. Both have placeholders,
+    those of `GENERIC_PLACEHOLDERS`.
     """
 
     name: str
@@ -39,7 +40,7 @@ class Symptom:
     @property
     def login_fix(self) -> str:
         """The fix for somebody who signs in without a stack."""
-        return (self.login or self.fix).format_map(ON_PAPER)
+        return (self.login or self.fix).format_map(GENERIC_PLACEHOLDERS)
 
     def is_in(self, text: str) -> bool:
         """Whether the text says it. No code is the beginning of another."""
@@ -47,7 +48,7 @@ class Symptom:
 
 
 # The place-holders for a reader who has not named a stack.
-ON_PAPER: Final[Mapping[str, str]] = {
+GENERIC_PLACEHOLDERS: Final[Mapping[str, str]] = {
     "up": "`.venv/bin/idstack up --stack <stack>`",
     "repair": "`.venv/bin/idstack up --stack <stack> --refresh`",
     "objects": "`.venv/bin/idstack up --stack <stack> --refresh`; with `clusterSide: hypershift` HyperShift makes it",

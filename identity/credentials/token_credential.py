@@ -145,4 +145,4 @@ class MountedCredential:
         for _ in self._directory_watch.changes(lambda: self._rotation.has_candidate):
             # It reports every failure; only a log handler of the process may still raise.
             with suppress(Exception):
-                self._rotation.look()
+                self._rotation.poll()

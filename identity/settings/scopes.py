@@ -1,10 +1,11 @@
-"""The scopes of a hosted cluster's role assignments: what the components register and the deployer may assign."""
+"""The scopes of a hosted cluster's role assignments, for components and the deployer, and the target of proof calls."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from identity.catalogue_rows import ControlPlaneIdentity, RoleGrant, Scope
+from identity.catalogue_rows import ControlPlaneIdentity, ProofTarget, RoleGrant, Scope
 from identity.naming import parse_arm_id, resource_group_id, vault_id
 from identity.roles import Role
 from identity.settings.schema.hosted_clusters import HostedClusterSettings
@@ -115,3 +116,25 @@ def outermost(scopes: Mapping[str, str]) -> dict[str, str]:
         for key, (word, scope) in by_id.items()
         if not any(key.startswith(f"{other}/") for other in by_id if other != key)
     }
+
+
+def proof_target(settings: Settings, cluster: HostedClusterSettings) -> ProofTarget:
+    """The target of one hosted cluster's proof calls."""
+    kms, subnet = cluster.kms, parse_arm_id(cluster.subnet_id)
+    target = ProofTarget(
+        subscription=settings.subscription_id,
+        managed=cluster.resource_group,
+        vnet_group=subnet.resource_group,
+        vnet=subnet.names[0],
+        subnet=subnet.name,
+        backup_storage=cluster.optional_resource(Scope.BACKUP_STORAGE) or "",
+    )
+    if kms is None:
+        return target
+    return replace(
+        target,
+        key_vault=kms.active_key.key_vault_name,
+        key=kms.active_key.key_name,
+        key_version=kms.active_key.key_version,
+        is_managed_hsm=kms.is_managed_hsm,
+    )

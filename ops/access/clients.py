@@ -13,8 +13,7 @@ from azure.core.exceptions import AzureError
 from pydantic import ValidationError
 
 from identity.aks.api_server import ApiServer
-from identity.aks.azure_rbac import AksCluster
-from identity.aks.clusters import look_at, skeleton
+from identity.aks.azure_rbac import AksCluster, look_at, skeleton
 from identity.aks.exec_user import exec_user
 from identity.aks.kubeconfig import Kubeconfig
 from identity.aks.legacy_login import LegacyLogin

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from identity.credentials.symptom import ON_PAPER, Family, Symptom
+from identity.credentials.symptom import GENERIC_PLACEHOLDERS, Family, Symptom
 from identity.credentials.symptoms import SYMPTOMS, find
 from identity.similar import did_you_mean
 from ops.commands.options import JsonOption, Screen
@@ -52,7 +52,7 @@ def _explained(rows: Iterable[Symptom]) -> Text:
     return Text("\n\n").join(
         Text.assemble(
             (row.name, "bold"),
-            f": {row.cause}\n    evidence  {row.evidence}\n    fix       {row.fix.format_map(ON_PAPER)}",
+            f": {row.cause}\n    evidence  {row.evidence}\n    fix       {row.fix.format_map(GENERIC_PLACEHOLDERS)}",
         )
         for row in rows
     )
@@ -71,5 +71,5 @@ def _document(row: Symptom) -> dict[str, str]:
         "family": row.family,
         "cause": row.cause,
         "evidence": row.evidence,
-        "fix": row.fix.format_map(ON_PAPER),
+        "fix": row.fix.format_map(GENERIC_PLACEHOLDERS),
     }

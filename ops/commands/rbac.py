@@ -9,8 +9,7 @@ from uuid import UUID
 import typer
 
 from identity.aks import azure_rbac
-from identity.aks.permissions import cluster_wide_manifests, manifests, needed
-from identity.aks.stack_rights import rights_of
+from identity.aks.permissions import cluster_wide_manifests, manifests, needed, rights_of
 from identity.yaml_text import dump
 from ops.access.clients import stack_cluster
 from ops.commands.options import DEFAULT_STACK, JsonOption, StackOption

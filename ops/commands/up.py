@@ -20,7 +20,7 @@ from identity.clouds import LocalEnvironment
 from identity.credentials.backoff import Backoff
 from identity.outputs import StackOutputs
 from identity.settings import HostedClusterSettings, Settings
-from identity.settings.proof_target import proof_target
+from identity.settings.scopes import proof_target
 from ops.commands.local_start import start_local_cloud
 from ops.commands.options import (
     DEFAULT_STACK,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from identity.credentials.symptom import ON_PAPER, Family
+from identity.credentials.symptom import GENERIC_PLACEHOLDERS, Family
 from identity.credentials.symptoms import SYMPTOMS
 
 PAGE: Final = Path(__file__).parents[2] / "docs/reference/symptoms.md"
@@ -38,7 +38,7 @@ def _section(family: Family) -> Iterator[str]:
             yield f"### {row.name}"
             yield f"{textwrap.fill(f'{row.cause[0].upper()}{row.cause[1:]}.', _WIDTH, break_on_hyphens=False)}\n"
             yield from (f"- Message: `{message}`" for message in messages)
-            yield from (_item("Evidence", row.evidence), _item("Fix", row.fix.format_map(ON_PAPER)), "")
+            yield from (_item("Evidence", row.evidence), _item("Fix", row.fix.format_map(GENERIC_PLACEHOLDERS)), "")
 
 
 def _item(name: str, text: str) -> str:

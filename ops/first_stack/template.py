@@ -24,9 +24,9 @@ from identity import yaml_text
 from identity.clouds import DEFAULT_CLOUD
 from identity.naming import parse_arm_id
 from identity.settings import ConfigurationError, Settings
-from identity.settings.problems import for_stack
 from identity.settings.rules.placeholders import SAMPLE_PREFIX
 from identity.settings.schema import arm_ids, types
+from identity.settings.schema.problems import for_stack
 from identity.settings.schema.schema_node import ZERO_UUID, ValueSpec, matching
 from identity.settings.stack_file import written
 from ops.outputs.azure_rights import Purpose, rights

@@ -19,9 +19,8 @@ from urllib.parse import urlsplit
 from identity.clouds import CLOUDS, DEFAULT_CLOUD, LOCAL_CLOUD, LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, Cloud
 from identity.login_kinds import LoginKind
 from identity.settings import ConfigurationError, Settings
-from identity.settings.problems import for_stack
 from identity.settings.schema.kms import key_vault_type_of
-from identity.settings.schema.problems import NAMESPACE, Place, path_of
+from identity.settings.schema.problems import NAMESPACE, Place, for_stack, path_of
 from identity.settings.stack_file import own_values
 from ops.stack import local_cloud
 from ops.stack.configuration import has_secret, secrets, shared_stack_of

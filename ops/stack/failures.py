@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from identity.aks.azure_rbac import DENIAL
-from identity.credentials.symptom import ON_PAPER, Family
+from identity.credentials.symptom import GENERIC_PLACEHOLDERS, Family
 from identity.credentials.symptoms import SYMPTOMS
 from ops.stack import state_file
 from ops.stack.environment import LOCAL_STACKS, is_local
@@ -138,7 +138,7 @@ OF_A_RUN: Final = (
     *(
         EngineFailure(
             re.compile("|".join(row.words or (row.name,))),
-            f"{row.cause}: {row.fix.format_map(ON_PAPER).replace('<stack>', '{stack}')}",
+            f"{row.cause}: {row.fix.format_map(GENERIC_PLACEHOLDERS).replace('<stack>', '{stack}')}",
         )
         for row in SYMPTOMS
         if row.family is Family.RUN

@@ -10,13 +10,11 @@ from collections.abc import Mapping
 from contextlib import chdir
 from typing import Any
 
-from identity.aks.permissions import Permission, needed, permissions
-from identity.aks.stack_rights import rights_of
+from identity.aks.permissions import Permission, needed, permissions, rights_of
 from identity.clouds import LOCAL_CLOUD, LocalEnvironment
 from identity.settings import ConfigurationError, Settings, load_settings
-from identity.settings.problems import for_stack
 from identity.settings.rules.authentication import OF_ONE_TYPE, refuse_changed_authentication
-from identity.settings.schema.problems import NAMESPACE
+from identity.settings.schema.problems import NAMESPACE, for_stack
 from identity.settings.schema.schema_node import PLACEHOLDER
 from ops.stack import local_cloud
 from ops.stack.configuration import has_secret, named_clusters, require_content, require_local_cloud

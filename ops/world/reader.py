@@ -19,8 +19,7 @@ from identity.azure.client import AzureClient
 from identity.azure.errors import AccessError, AzureRefusedError
 from identity.credentials import rfc3339
 from identity.settings import ConfigurationError, Problem, Settings
-from identity.settings.problems import for_stack
-from identity.settings.schema.problems import NAMESPACE, path_of, value_at
+from identity.settings.schema.problems import NAMESPACE, for_stack, path_of, value_at
 from identity.settings.schema.schema_node import PLACEHOLDER
 from ops.access.clients import api_server, deployer, sign_in_refusal
 from ops.stack import local_cloud, lock

@@ -149,7 +149,7 @@ class ClusterNetworkSettings(Model):
 
     plugin: Literal["azure", "kubenet"] = Field("azure", description="Network plugin.")
     policy: Literal["azure", "calico", "none"] = Field(
-        "azure", description="Engine of NetworkPolicies; with `none` nobody enforces one."
+        "azure", description="Engine of NetworkPolicies; with `none` they are not enforced."
     )
 
 

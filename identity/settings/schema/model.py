@@ -4,13 +4,13 @@ Attribute names are Python's; the stack file spells them in camelCase. `make gen
 default and its description to `docs/reference/configuration.md` and `Pulumi.yaml`.
 
 Every model is frozen and refuses unknown keys. What follows from other values (a cluster's location, its secrets'
-names) is filled in before validation (`defaults.py`), so an attribute that is not optional here always has its value.
+names) is filled in before validation (`load.py`), so an attribute that is not optional here always has its value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import (
     Field,
@@ -30,8 +30,43 @@ from identity.settings.schema.access import AccessSettings, CreationSettings
 from identity.settings.schema.base import FilledIn, Model
 from identity.settings.schema.hosted_clusters import HostedClusterSettings
 from identity.settings.schema.problems import enumerate_words
-from identity.settings.schema.schema_node import ValueSpec, integer
-from identity.settings.schema.waivers import PolicyWaiverSettings
+from identity.settings.schema.schema_node import ValueSpec, integer, matching
+
+# Each is a rule in policies/rules.py.
+PolicyName: TypeAlias = Literal[
+    "vault-purge-protection",
+    "network-open-to-all",
+    "role-wider-than-catalogue",
+    "certificate-life",
+    "image-by-tag",
+    "identity-shared-between-clusters",
+]
+Reason = Annotated[
+    str,
+    ValueSpec(
+        rule="reason",
+        accepted="a sentence of at least 20 characters: who accepts it, why, until when",
+        blank="<reason>",
+        check=matching(r"(?s)\s*\S.{18,}\S\s*"),
+    ),
+]
+ResourceLabel = Annotated[
+    str,
+    ValueSpec(
+        rule="resource-label",
+        accepted="the name of a resource in the stack, as previews and the policy's message show it",
+        blank="<resource>",
+        check=matching(r"\S{1,255}"),
+    ),
+]
+
+
+class PolicyWaiverSettings(Model):
+    """One waiver."""
+
+    policy: PolicyName = Field(description="The policy that is waived.")
+    resource: ResourceLabel = Field(description="The resource that may break it, by its name in the stack.")
+    reason: Reason = Field(description="Why; the run prints it beside what is waived.")
 
 
 class VaultSettings(Model):

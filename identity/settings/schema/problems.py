@@ -188,3 +188,11 @@ def enumerate_words(words: Iterable[str], *, last: str = "and") -> str:
     """`a, b and c`."""
     *head, tail = words
     return f"{', '.join(head)} {last} {tail}" if head else tail
+
+
+_UNNAMED: Final = re.compile(r"`\.venv/bin/idstack (?:pulumi|up|preview)(?= -- | --refresh|`)")
+
+
+def for_stack(text: str, stack: str) -> str:
+    """The text with the stack's name in each command of `idstack` that acts on a stack and names none."""
+    return _UNNAMED.sub(rf"\g<0> --stack {stack}", text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from identity.credentials.symptom import ON_PAPER, Symptom
+from identity.credentials.symptom import GENERIC_PLACEHOLDERS, Symptom
 from ops.world.expected import ExpectedMount, ExpectedRole, Identity
 from ops.world.seen import NotReadError, SeenPod, SeenReport, SeenWarning, StackWorld, entry, known
 
@@ -97,7 +97,7 @@ def of_symptom(world: StackWorld, identity: Identity, symptom: Symptom) -> str:
         recover=world.command("recover"),
         renewal=renewal(world, identity),
         rotate=world.command("rotate", "--identity", f"{identity.cluster}/{identity.identity}").strip("`"),
-        attach=f"`{state.attach_command}`" if state.attach_command else ON_PAPER["attach"],
+        attach=f"`{state.attach_command}`" if state.attach_command else GENERIC_PLACEHOLDERS["attach"],
         client=identity.client_id,
         secret=f"--vault-name {state.vault_name} --name {identity.secret}",
     )

@@ -12,7 +12,7 @@ import pytest
 from components.program import program as whole_program
 from identity.checkout import git
 from identity.settings import ConfigurationError
-from identity.settings.problems import for_stack
+from identity.settings.schema.problems import for_stack
 from tests.unit.components import world
 from tests.unit.components.program import Program, run_program
 

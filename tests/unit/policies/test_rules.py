@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
 from identity.naming import kebab
-from identity.settings.schema.waivers import PolicyName
+from identity.settings.schema.model import PolicyName
 from policies.rules import LONGEST_LIFE_DAYS, RULES, CheckedResource, RuleContext, StackConfig
 
 VAULT = "azure-native:keyvault:Vault"

@@ -132,9 +132,9 @@ def test_a_document_of_aro_hcps_mock_is_taken_with_warnings(
     assert recorder.failure is None
     ends = json.loads(path.read_text(encoding="utf-8"))["not_after"]
     assert warned == [
-        f"the credential document {path} is taken, though its not_after, {ends}, is later than its certificate's end, "
+        f"the credential document {path} is used although its not_after, {ends}, is later than its certificate's end, "
         f"{rfc3339.render(pinned.not_after)}, which counts",
-        f"the credential document {path} is taken, though it is to be renewed after {ends}, when it has ended already",
+        f"the credential document {path} is used although it is to be renewed after {ends}, when it has ended already",
     ]
 
 

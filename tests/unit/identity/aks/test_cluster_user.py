@@ -85,7 +85,7 @@ def test_a_program_that_asks_a_person_ends_with_what_it_has_asked(tmp_path: Path
     user = program(tmp_path, "echo 'open https://microsoft.com/devicelogin, enter ABC123' >&2\nsleep 900")
 
     with pytest.raises(AccessError, match=r"within 0.5 seconds: open https://microsoft.com/devicelogin, enter ABC123"):
-        credential(user, {}, os.environ, patience=0.5)
+        credential(user, {}, os.environ, timeout=0.5)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from identity.aks.permissions import Permission, cluster_wide_manifests, manifests, needed, permissions
-from identity.aks.stack_rights import rights_of
+from identity.aks.permissions import Permission, cluster_wide_manifests, manifests, needed, permissions, rights_of
 from tests.unit.access_world import granted_by
 from tests.unit.identity.settings.world import configuration, hosted_cluster, load
 

@@ -24,7 +24,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from identity.aks.login import without_strays
+from identity.aks.login import without_foreign_variables
 from identity.azure import pipeline_token, secret_files
 from identity.azure.arm_environment import (
     AZURE_NATIVE_VARIABLES,
@@ -228,9 +228,9 @@ def test_a_pod_with_workload_identity_is_who_its_service_account_is(tmp_path: Pa
     found = deployer(environ)
     assert (found.method, found.client_id, found.tenant_id) == (Method.OIDC, OTHER, TENANT)
     assert found.assertion() == "projected"
-    assert environ.keys() - without_strays(environ, LoginKind.ARM).keys() == {"AZURE_AUTHORITY_HOST"}
+    assert environ.keys() - without_foreign_variables(environ, LoginKind.ARM).keys() == {"AZURE_AUTHORITY_HOST"}
     off = {**environ, "ARM_USE_AKS_WORKLOAD_IDENTITY": "false"}
-    assert without_strays(off, LoginKind.ARM).keys() == {"ARM_USE_AKS_WORKLOAD_IDENTITY"}
+    assert without_foreign_variables(off, LoginKind.ARM).keys() == {"ARM_USE_AKS_WORKLOAD_IDENTITY"}
 
 
 @pytest.mark.parametrize(

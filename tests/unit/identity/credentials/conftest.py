@@ -117,6 +117,6 @@ def pending(
 ) -> Rotation:
     """`following`, of which Entra knows nothing yet, is mounted and was tried once."""
     mount.write(document(following, entra.url))
-    rotation.look()
+    rotation.poll()
     assert events.rest() == [EventKind.ACCEPTED, EventKind.UNPROVEN]
     return rotation

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from identity.credentials.replacement import StoredBefore
+from identity.credentials.document import StoredBefore
 
 _MOMENT = datetime(2026, 11, 25, tzinfo=UTC)
 _SECONDS = st.integers(-3, 3).map(lambda seconds: _MOMENT + timedelta(seconds=seconds))

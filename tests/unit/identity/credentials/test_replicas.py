@@ -89,7 +89,7 @@ def test_nobody_who_asks_meanwhile_is_refused(
 
     for _ in range(3):  # no replica knows it
         clock.advance(60)
-        rotation.look()
+        rotation.poll()
         assert str(events.until(EventKind.UNPROVEN).problem).startswith("AADSTS700027: ")
     assert rotation.served.thumbprint == issued.thumbprint
     rotation.token(VAULT)
@@ -97,7 +97,7 @@ def test_nobody_who_asks_meanwhile_is_refused(
     with moved_ahead(timedelta(seconds=60)):  # one of two does
         while rotation.served.thumbprint != following.thumbprint:
             clock.advance(60)
-            rotation.look()
+            rotation.poll()
         assert any(not _signs_in(tenant, following) for _ in range(8)), "the other replica was not met"
         for _ in range(8):
             rotation.token(VAULT)

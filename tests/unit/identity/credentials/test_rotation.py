@@ -30,7 +30,7 @@ class TestKnown:
     ) -> None:
         assert (rotation.served.thumbprint, entra.attempts) == (issued.thumbprint, 0), "the first needs no proof"
         renew()
-        rotation.look()
+        rotation.poll()
         assert events.rest() == [EventKind.ACCEPTED, EventKind.SERVED]
         assert rotation.served.thumbprint == following.thumbprint
         assert [client.is_closed for client in clients.made] == [True, False]
@@ -45,7 +45,7 @@ class TestKnown:
         rotation.token(ARM)
         rotation.token(request)
         renew()
-        rotation.look()
+        rotation.poll()
         assert VAULT.scopes[0] in entra.assertions[-1]["scope"].split()
         before = entra.attempts
         rotation.token(request)
@@ -56,7 +56,7 @@ class TestKnown:
         with pytest.raises(ClientAuthenticationError, match="AADSTS500011"):
             rotation.token(VAULT)
         renew()
-        rotation.look()
+        rotation.poll()
         assert ARM_SCOPE in entra.assertions[-1]["scope"].split()
 
     def test_the_claims_of_a_challenge_are_not_asked_for_again(
@@ -64,7 +64,7 @@ class TestKnown:
     ) -> None:
         rotation.token(TokenRequest(ARM.scopes, claims='{"access_token": {"nbf": {"value": "1"}}}'))
         renew()
-        rotation.look()
+        rotation.poll()
         assert [seen["claims_challenge"] is None for seen in entra.assertions] == [False, True]
 
 
@@ -82,14 +82,14 @@ class TestUnknown:
         assert pending.token(ARM).token.startswith("token-")
         for _ in range(3):
             clock.advance(HOUR)
-            pending.look()
+            pending.poll()
             event = events.next()
             assert (event.kind, event.is_pending) == (EventKind.UNPROVEN, True)
             assert event.problem == "AADSTS700027: The certificate is not registered on application."
             assert pending.served.thumbprint == issued.thumbprint
         entra.registered.append(following.certificate_pem)
         clock.advance(HOUR)
-        pending.look()
+        pending.poll()
         assert (event := events.next()).kind is EventKind.SERVED
         assert not event.is_pending
         assert pending.served.thumbprint == following.thumbprint
@@ -103,7 +103,7 @@ class TestUnknown:
         self, pending: Rotation, entra: Entra, clock: FakeClock, issued: IssuedCertificate
     ) -> None:
         clock.now = issued.not_after
-        pending.look()
+        pending.poll()
         assert tries(pending, entra, clock, seconds=20) == [0.5, 1.5, 3.5, 7.5, 12.5, 17.5]
 
     def test_pauses_are_cut_short_when_entra_refuses_the_served_one(
@@ -134,10 +134,10 @@ class TestUnknown:
     ) -> None:
         entra.refusals.append(refusal)
         renew()
-        rotation.look()
+        rotation.poll()
         assert rotation.served.thumbprint != following.thumbprint
         clock.advance(0.5)
-        rotation.look()
+        rotation.poll()
         assert rotation.served.thumbprint == following.thumbprint
 
     def test_so_is_a_network_that_fails(
@@ -152,12 +152,12 @@ class TestUnknown:
         rotation.token(ARM)
         entra.drops = True
         renew()
-        rotation.look()
+        rotation.poll()
         assert events.until(EventKind.UNPROVEN).problem
         assert rotation.token(ARM).token.startswith("token-")
         entra.drops = False
         clock.advance(0.5)
-        rotation.look()
+        rotation.poll()
         assert rotation.served.thumbprint == following.thumbprint
 
     def test_a_failed_try_closes_its_client_and_each_reason_is_logged_once(

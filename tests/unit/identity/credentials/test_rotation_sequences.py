@@ -125,7 +125,7 @@ def test_the_newest_good_credential_that_entra_knows_is_served(steps: list[Good 
                 case Learn(client, knows):
                     (entra.known.add if knows else entra.known.discard)(client)
             clock.now += MINUTE
-            rotation.look()
+            rotation.poll()
             if mounted.later > served.later and mounted.client in entra.known:
                 served = mounted
             assert rotation.served.not_before == START + timedelta(seconds=served.later)

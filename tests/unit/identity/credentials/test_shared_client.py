@@ -218,7 +218,7 @@ def test_a_later_credential_does_not_inherit_the_failure(
         rotation.token(ARM)
     entra.drops = False
     renew()
-    rotation.look()
+    rotation.poll()
     assert rotation.token(ARM).token.startswith("token-")
 
 
@@ -239,7 +239,7 @@ def test_a_swap_is_not_held_up_by_a_request_that_gets_no_answer(
         waiting = pool.submit(rotation.token, ARM)
         held.wait()
         renew()
-        rotation.look()
+        rotation.poll()
         assert events.rest()[-1] is EventKind.SERVED
         assert rotation.token(ARM).token.startswith("token-")
         assert held.closed == 0

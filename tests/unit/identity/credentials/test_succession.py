@@ -25,7 +25,7 @@ def test_a_still_newer_file_is_tried_at_once_and_supersedes_for_good(
     before = entra.attempts
     entra.registered.append(third.certificate_pem)
     mount.write(document(third, entra.url, not_before=following.not_before + timedelta(seconds=1)))
-    pending.look()
+    pending.poll()
     assert (entra.attempts, pending.served.thumbprint) == (before + 1, third.thumbprint)
     entra.registered.append(following.certificate_pem)
     assert tries(pending, entra, clock, seconds=120) == []
@@ -41,7 +41,7 @@ def test_a_candidate_that_the_file_takes_back_is_not_tried_again(
     events: Events,
 ) -> None:
     mount.write(document(issued, entra.url))
-    pending.look()
+    pending.poll()
     assert not events.until(EventKind.UNCHANGED).is_pending
     entra.registered.append(following.certificate_pem)
     assert tries(pending, entra, clock, seconds=120) == []
@@ -59,11 +59,11 @@ def test_a_bad_file_does_not_take_a_candidate_back(
     content: str,
 ) -> None:
     mount.write(content)
-    pending.look()
+    pending.poll()
     assert events.until(EventKind.REFUSED).is_pending
     entra.registered.append(following.certificate_pem)
     clock.advance(0.5)
-    pending.look()
+    pending.poll()
     assert pending.served.thumbprint == following.thumbprint
 
 
@@ -72,7 +72,7 @@ def test_a_candidate_that_expires_is_given_up(
 ) -> None:
     entra.registered.append(following.certificate_pem)
     clock.now = following.not_after
-    pending.look()
+    pending.poll()
     again, given_up = events.next(), events.next()
     assert [again.kind, given_up.kind] == [EventKind.REFUSED, EventKind.REFUSED]
     assert f"certificate {following.thumbprint}" in str(given_up.problem)

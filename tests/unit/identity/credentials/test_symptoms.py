@@ -9,7 +9,7 @@ import pytest
 from azure.core.exceptions import ClientAuthenticationError
 
 from identity.aks.sign_in import explained
-from identity.credentials.symptom import ON_PAPER, Family, Symptom, az_login
+from identity.credentials.symptom import GENERIC_PLACEHOLDERS, Family, Symptom, az_login
 from identity.credentials.symptoms import SYMPTOMS, find, fix_of_read
 from localcloud.testing.azure import keyvault_errors as errors
 
@@ -30,7 +30,7 @@ def test_every_row_says_all_of_it_with_place_holders_that_have_a_value(row: Symp
     assert row.cause
     assert row.evidence
     for text in (row.fix, row.login):
-        assert not re.search(r"[{}]", text.format_map(ON_PAPER))
+        assert not re.search(r"[{}]", text.format_map(GENERIC_PLACEHOLDERS))
     assert not row.login or row.family is Family.ENTRA_ID
 
 

@@ -68,10 +68,10 @@ def test_so_is_a_credential_that_no_client_takes_until_one_does(
     )
     connects.reverse()
     renew()
-    rotation.look()
+    rotation.poll()
     assert events.rest() == [EventKind.ACCEPTED, EventKind.SERVED, EventKind.ACCEPTED, EventKind.REFUSED]
     clock.advance(0.5)
-    rotation.look()
+    rotation.poll()
     assert events.rest() == [EventKind.SERVED]
     assert rotation.served.thumbprint == following.thumbprint
     rotation.close()
@@ -92,9 +92,9 @@ def test_a_client_that_raises_neither_stops_the_rotation_nor_stays_open(
     renew()
     with monkeypatch.context() as broken:
         broken.setattr(CertificateCredential, failing, raise_the_secret)
-        rotation.look()
+        rotation.poll()
     clock.advance(0.5)
-    rotation.look()
+    rotation.poll()
     assert rotation.served.thumbprint == following.thumbprint
     if failing == "get_token_info":
         assert events.rest() == [EventKind.ACCEPTED, EventKind.REFUSED, EventKind.SERVED]
@@ -109,8 +109,8 @@ def test_a_clock_that_fails_is_reported_and_looked_at_again(
 ) -> None:
     with monkeypatch.context() as broken:
         broken.setattr(MountedFile, "is_due", property(raise_the_secret))
-        rotation.look()
-    rotation.look()
+        rotation.poll()
+    rotation.poll()
     assert events.rest() == [EventKind.REFUSED]
 
 

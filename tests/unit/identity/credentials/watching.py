@@ -108,7 +108,7 @@ def tries(rotation: Rotation, entra: Entra, clock: FakeClock, *, seconds: float)
     for half_seconds in range(1, int(seconds * 2) + 1):
         before = entra.attempts
         clock.advance(0.5)
-        rotation.look()
+        rotation.poll()
         seen += [half_seconds / 2] * (entra.attempts - before)
     return seen
 

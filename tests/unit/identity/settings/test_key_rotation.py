@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -89,7 +89,9 @@ def test_in_an_hsm_another_key_leaves_its_role_as_another_vault_does(kms: dict[s
 
 
 def test_without_a_key_before_or_kms_now_nothing_moves() -> None:
-    for outputs in cast("list[Any]", [{}, {"hostedClusters": {}}, {"hostedClusters": {"hc1": {"hostedClusterSpec": {}}}}]):
+    for outputs in cast(
+        "list[Any]", [{}, {"hostedClusters": {}}, {"hostedClusters": {"hc1": {"hostedClusterSpec": {}}}}]
+    ):
         assert list(moved_keys(settings("kv-b"), outputs)) == []
     without = load(configuration(hostedClusters__0__kms=ABSENT))
 
