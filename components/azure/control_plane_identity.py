@@ -202,7 +202,7 @@ class EntraApplication(pulumi.ComponentResource):
         }
 
     async def _require_registrable(self, creation: pulumi.ResourceHookArgs) -> None:
-        """Stop a registration that only the state justifies (`provider/registration_proof.py`).
+        """Stop a registration that only the state justifies (`provider/sign_in_gate.py`).
 
         If somebody removed a certificate from Entra ID, a refresh removes its registration from the state, and the
         engine would make it again.

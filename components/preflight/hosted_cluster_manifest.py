@@ -1,6 +1,6 @@
 """Reads the user's part of a HostedCluster and validates it against the stack's part, before the first resource.
 
-A HostedCluster of a release that the configuration names gets the defaults of `base_manifest.py` as well.
+A HostedCluster of a release that the configuration names gets the defaults of `hosted_cluster_object.py` as well.
 """
 
 from __future__ import annotations
