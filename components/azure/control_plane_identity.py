@@ -250,12 +250,8 @@ class ControlPlaneIdentityComponent(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(resource_types.CONTROL_PLANE_IDENTITY, name, None, opts)
-        settings, cluster, store, identity = (
-            context.settings,
-            context.cluster,
-            context.store,
-            context.cluster.identity(row),
-        )
+        settings, cluster, store = context.settings, context.cluster, context.store
+        identity = cluster.identity(row)
         self.secret_name = identity.secret_name
         child = pulumi.ResourceOptions(parent=self)
         self.usable: list[pulumi.Resource] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import pulumi
@@ -33,32 +32,31 @@ _WRITTEN_BY_CLOUD_PROVIDER: Final = [
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class InfrastructureArgs:
-    """Inputs of `Infrastructure`: `ranges` are `cluster.network`, `base_domain` is that of `cluster.dns`."""
-
-    settings: Settings
-    cluster: HostedClusterSettings
-    ranges: NetworkSettings
-    base_domain: str
-
-
 class Infrastructure(pulumi.ComponentResource):
     """Resource groups, network with subnet and security group, private zone with link, and egress load balancer.
 
-    Every id is known before anything exists, so resources that use one of them depend on this component.
+    Every id is known before anything exists, so resources that use one of them depend on this component. `ranges` are
+    `cluster.network`, `base_domain` is that of `cluster.dns`.
     """
 
-    def __init__(self, name: str, args: InfrastructureArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        settings: Settings,
+        cluster: HostedClusterSettings,
+        ranges: NetworkSettings,
+        base_domain: str,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
         super().__init__(resource_types.INFRASTRUCTURE, name, None, opts)
-        self._name, self._args = name, args
-        self._names = args.cluster.names(args.settings.subscription_id)
-        self._location, self._tags = args.cluster.location, args.settings.tags
+        self._name, self._settings, self._ranges = name, settings, ranges
+        self._names = cluster.names(settings.subscription_id)
+        self._location, self._tags = cluster.location, settings.tags
         managed = self._group("managed", self._names.managed_group)
         vnet = self._network(self._group("network", self._names.network_group))
         group = self._security_group(self._group("security", self._names.security_group_group))
         self._subnet(vnet, group)
-        self._private_zone(managed, vnet)
+        self._private_zone(managed, vnet, self._names.private_zone(base_domain))
         self._egress(managed)
         self.register_outputs({})
 
@@ -88,7 +86,7 @@ class Infrastructure(pulumi.ComponentResource):
             resource_group_name=self._names.network_group,
             location=self._location,
             tags=self._tags,
-            address_space=network.AddressSpaceArgs(address_prefixes=[self._args.ranges.address_prefix]),
+            address_space=network.AddressSpaceArgs(address_prefixes=[self._ranges.address_prefix]),
             opts=self._after(owner),
         )
 
@@ -98,13 +96,12 @@ class Infrastructure(pulumi.ComponentResource):
             subnet_name=self._names.subnet,
             virtual_network_name=self._names.stem,
             resource_group_name=self._names.network_group,
-            address_prefix=self._args.ranges.subnet_address_prefix,
+            address_prefix=self._ranges.subnet_address_prefix,
             network_security_group=network.NetworkSecurityGroupArgs(id=self._names.security_group_id),
             opts=self._after(owner, group),
         )
 
-    def _private_zone(self, owner: pulumi.Resource, vnet: pulumi.Resource) -> None:
-        name = self._names.private_zone(self._args.base_domain)
+    def _private_zone(self, owner: pulumi.Resource, vnet: pulumi.Resource, name: str) -> None:
         zone = privatedns.PrivateZone(
             f"{self._name}-private-zone",
             private_zone_name=name,
@@ -185,7 +182,7 @@ class Infrastructure(pulumi.ComponentResource):
 
     def _after(self, *needed: pulumi.Resource) -> pulumi.ResourceOptions:
         """Below this component, protected as the stack's vault is, and after the resources that it needs."""
-        return pulumi.ResourceOptions(parent=self, protect=self._args.settings.protect, depends_on=list(needed) or None)
+        return pulumi.ResourceOptions(parent=self, protect=self._settings.protect, depends_on=list(needed) or None)
 
 
 def create_infrastructure(
@@ -196,7 +193,4 @@ def create_infrastructure(
         return []
     if cluster.network is None or cluster.dns is None:
         raise AssertionError("the settings have both with infrastructure: create")
-    args = InfrastructureArgs(
-        settings=settings, cluster=cluster, ranges=cluster.network, base_domain=cluster.dns.base_domain
-    )
-    return [Infrastructure(name, args, opts)]
+    return [Infrastructure(name, settings, cluster, cluster.network, cluster.dns.base_domain, opts)]

@@ -160,11 +160,8 @@ def cluster_signing_key(
 
     `file_key_id` is the id of the key in the file that the settings name.
     """
-    cluster, wanted, secret_name = (
-        context.cluster,
-        context.cluster.signing_key,
-        context.cluster.signing_key_vault_secret,
-    )
+    cluster = context.cluster
+    wanted, secret_name = cluster.signing_key, cluster.signing_key_vault_secret
     if wanted is None or secret_name is None:
         return None
     if cluster.issuer_name is not None:
