@@ -12,12 +12,12 @@ import typer
 from rich.text import Text
 
 from ops.commands.options import JsonOption, Screen
-from ops.commands.status import RenewalOverdueError, judged_by
 from ops.fleet.file import DEFAULT_FILE, load_fleet
 from ops.fleet.overview import StackStatus, read
 from ops.fleet.rollout import DONE, Rollout
 from ops.fleet.stacks import FleetEnvironment, matrices, require_files, require_one_backend, write_file
 from ops.fleet.tree import NAMESPACE, differences, tree, write
+from ops.outputs.rows import RenewalOverdueError
 from ops.outputs.tables import Line, fitted
 from ops.stack.engine import Engine
 from ops.stack.environment import ROOT
@@ -180,7 +180,8 @@ def status(file: FileOption = DEFAULT, name: EnvironmentOption = None, as_json: 
     if overdue := [stack.stack.name for stack in statuses if stack.overdue]:
         raise RenewalOverdueError(
             f"renewals are overdue in these stacks: {', '.join(overdue)}. `.venv/bin/idstack renew --stack <name>` "
-            f"renews what the stack issues, and says what stopped it. {judged_by(datetime.now(UTC))}"
+            "renews what the stack issues, and says what stopped it",
+            datetime.now(UTC),
         )
 
 

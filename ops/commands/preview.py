@@ -18,7 +18,7 @@ from ops.commands.options import (
     StackOption,
     TimeLimitOption,
 )
-from ops.guards.infra_ids import refuse_duplicates
+from ops.guards.other_stacks import refuse_duplicates
 from ops.outputs import plan
 from ops.outputs.tables import titled
 from ops.stack import plugins

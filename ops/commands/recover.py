@@ -12,7 +12,7 @@ import typer
 from ops.commands.local_start import prepare
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
 from ops.commands.up import up
-from ops.guards.infra_ids import refuse_duplicates
+from ops.guards.other_stacks import refuse_duplicates
 from ops.recovery import owner_ids, settle
 from ops.recovery.orphans import Orphan, settled
 from ops.stack.engine import Engine

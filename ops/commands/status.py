@@ -14,7 +14,6 @@ from rich.table import Table
 from rich.text import Text
 
 from identity.clouds import LocalEnvironment
-from identity.credentials import rfc3339
 from ops.commands.options import (
     DEFAULT_STACK,
     ClusterOption,
@@ -26,7 +25,7 @@ from ops.commands.options import (
 )
 from ops.doctor.examination import NotSignedInError, Status, UnreadError, brought_up, read_status
 from ops.doctor.report import findings
-from ops.outputs.rows import Row, rows
+from ops.outputs.rows import RenewalOverdueError, Row, rows
 from ops.outputs.tables import (
     conditions_table,
     credentials,
@@ -69,21 +68,11 @@ def status(
         raise RenewalOverdueError(
             f"the renewal of these certificates is overdue: {', '.join(overdue)}. `.venv/bin/idstack renew --stack "
             f"{stack}` renews what the stack issues, or says why it cannot; a credential that was issued elsewhere has "
-            f"to be replaced. {judged_by(now)}"
+            "to be replaced",
+            now,
         )
     if unread := (*shown.managed.unread, *shown.examination.unread_of_identities):
         raise UnreadError(unread)
-
-
-def judged_by(now: datetime) -> str:
-    """A sentence about the clock that decides whether a renewal is overdue."""
-    return f"This machine's clock decides, which shows {rfc3339.render(now)}"
-
-
-class RenewalOverdueError(CommandError):
-    """Every identity signs in, but a renewal is overdue."""
-
-    exit_code = 3
 
 
 def show(engine: Engine, screen: Screen, metrics: Path | None = None, selection: Selection = EVERYTHING) -> Status:

@@ -32,7 +32,7 @@ from ops.commands.options import (
     TimeLimitOption,
     inspector,
 )
-from ops.guards.infra_ids import refuse_duplicates
+from ops.guards.other_stacks import refuse_duplicates
 from ops.outputs.rows import Row, TokenProbe, TokenRow, has_probes, rows, token_probes, token_rows
 from ops.outputs.tables import sign_ins, tokens, with_caption
 from ops.stack import existing, local_cloud, plugins

@@ -14,10 +14,20 @@ from identity.clouds import LocalEnvironment
 from identity.credentials import rfc3339
 from identity.naming import control_plane_namespace
 from identity.outputs import HostedClusterOutput, StackOutputs, cluster_side
+from ops.stack.errors import CommandError
 from ops.world.probes import ProbeResult, ProbeResults, read
 
 # A daily run renews within a day of the date (`docs/guides/pull-requests.md`); this allows for two runs.
 OVERDUE_AFTER: Final = timedelta(days=2)
+
+
+class RenewalOverdueError(CommandError):
+    """Every identity signs in, but a renewal is overdue: by this machine's clock, which shows `now`."""
+
+    exit_code = 3
+
+    def __init__(self, message: str, now: datetime) -> None:
+        super().__init__(f"{message}. This machine's clock decides, which shows {rfc3339.render(now)}")
 
 
 @dataclass(frozen=True)

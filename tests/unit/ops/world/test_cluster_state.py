@@ -76,7 +76,6 @@ def server(api: FakeApiServer, serve_plain: Serve) -> Iterator[ApiServer]:
 
 
 def read(server: ApiServer, outputs: Any, versions: dict[str, str]) -> ClusterState:
-    """What a stack with these outputs, and a management cluster, shows."""
     outputs = {**outputs, "managementClusterId": CLUSTER}
     stack: Any = {"urn": "urn:pulumi:dev::idstack::pulumi:pulumi:Stack::idstack-dev", "type": STACK, "outputs": outputs}
     state = expected({"version": 3, "deployment": {"resources": [stack]}})

@@ -1,7 +1,7 @@
-"""Refuses a hosted cluster whose infrastructure id another stack of the backend has.
+"""Keeps a run away from the infrastructure ids of other stacks.
 
-Names of role assignments, networks and managed identities derive from it: one cluster would take over the other's. The
-other states are read only for a cluster that is new in the stack.
+Names of role assignments, networks and managed identities derive from the infrastructure id: one cluster would take
+over the other's. The other states are read only for a cluster that is new in the stack.
 """
 
 from __future__ import annotations
