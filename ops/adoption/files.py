@@ -131,7 +131,7 @@ def _mapping(path: Path, problems: list[str]) -> Mapping[str, Any]:
             f"{path} cannot be read ({why_unreadable(error)}); use the file that the script wrote"
         ) from None
     try:
-        document = _parsed(text)
+        document = _parse_strings(text)
     except (yaml.YAMLError, RecursionError):
         document = None
     if isinstance(document, Mapping):
@@ -140,7 +140,7 @@ def _mapping(path: Path, problems: list[str]) -> Mapping[str, Any]:
     return {}
 
 
-def _parsed(text: str) -> Any:
+def _parse_strings(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
@@ -200,7 +200,7 @@ def read_manifest(
     if problems:
         listed = "\n".join(f"- {problem}" for problem in problems)
         raise CommandError(f"{path} is not the HostedCluster of these files:\n{listed}")
-    return dict(_values(document))
+    return dict(_values_of_hosted_cluster(document))
 
 
 def named_by_scripts(control_plane: ControlPlaneFile, data_plane: Mapping[str, str]) -> dict[tuple[str, ...], str]:
@@ -234,7 +234,7 @@ def _mismatches(
             yield f"{'.'.join(place)}: found {actual}; accepted: {value}"
 
 
-def _values(document: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
+def _values_of_hosted_cluster(document: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
     for place, source in _SAME.items():
         if value := _at(document, source):
             yield place, value

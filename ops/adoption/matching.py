@@ -210,7 +210,7 @@ def import_file(plan: Plan, matches: Sequence[Match]) -> dict[str, Any]:
 
 def entries(path: Path) -> list[dict[str, Any]]:
     """The entries of an import file; raises CommandError for another file."""
-    return _read(path)[0]
+    return _read_import_file(path)[0]
 
 
 def enter_providers(engine: Engine, path: Path) -> None:
@@ -219,7 +219,7 @@ def enter_providers(engine: Engine, path: Path) -> None:
     The engine creates them with the first `up`, but an import needs them before. Raises CommandError for a file that
     is no import file, and for a preview that fails.
     """
-    _, urns = _read(path)
+    _, urns = _read_import_file(path)
     state = engine.state()
     resources = resources_in(state)
     missing = urns - {resource["urn"] for resource in resources}
@@ -233,7 +233,7 @@ def enter_providers(engine: Engine, path: Path) -> None:
     engine.replace_state(with_resources(state, [*entered, *resources]))
 
 
-def _read(path: Path) -> tuple[list[dict[str, Any]], set[str]]:
+def _read_import_file(path: Path) -> tuple[list[dict[str, Any]], set[str]]:
     """The entries of an import file, and the URNs in its name table."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))

@@ -39,7 +39,7 @@ def explain(
     if as_json:
         screen.document([_document(row) for row in rows])
     else:
-        screen.console.print(_explained(rows) if text else _listed(rows), soft_wrap=True)
+        screen.console.print(_explained(rows) if text else _list_by_family(rows), soft_wrap=True)
 
 
 def _matching(text: str) -> Sequence[Symptom]:
@@ -58,7 +58,7 @@ def _explained(rows: Iterable[Symptom]) -> Text:
     )
 
 
-def _listed(rows: Iterable[Symptom]) -> Text:
+def _list_by_family(rows: Iterable[Symptom]) -> Text:
     lines: dict[Family, list[Text]] = {}
     for row in rows:
         lines.setdefault(row.family, []).append(Text.assemble("  ", (row.name, "bold"), f": {row.cause}"))

@@ -107,7 +107,7 @@ class RenewalRun:
         A line reports each one that is left out, with the other changes. Raises CommandError, before any change, if
         there is no plan, or it has steps of other resources.
         """
-        verdict, left_out, failed = self._judged(identities)
+        verdict, left_out, failed = self._judge(identities)
         for name, why in left_out.items():
             self.console.print(f"{name}: left out, because {why}")
         if verdict.renewed:
@@ -119,7 +119,7 @@ class RenewalRun:
             self.console.print("nothing is renewed")
         return RenewalOutcome(tuple(identity.name for identity in verdict.renewed), tuple(left_out), tuple(failed))
 
-    def _judged(self, identities: Sequence[Renewable]) -> tuple[Verdict, dict[str, str], list[str]]:
+    def _judge(self, identities: Sequence[Renewable]) -> tuple[Verdict, dict[str, str], list[str]]:
         """The verdict of the first plan without refusals; the identities left out before, with reasons; and those whose
         renewal failed.
         """

@@ -154,7 +154,7 @@ def _check_pods(identities: Iterable[Renewable], screen: Screen, *, force: bool)
     screen.console.print(f"These pods cannot sign in if they have not loaded the current certificate yet:\n{listed}")
 
 
-def _listed(identities: Iterable[Renewable]) -> str:
+def _list_pods(identities: Iterable[Renewable]) -> str:
     return "\n".join(f"  {identity.name}: {pods(identity)}" for identity in identities)
 
 
@@ -163,7 +163,7 @@ def _revocation_now(identities: Iterable[Renewable]) -> str:
         "Every certificate is withdrawn now; then new ones are issued, proven and delivered.\n"
         "No old key can sign in any more. Tokens issued before stay valid for up to 90 minutes.\n"
         "These pods cannot sign in until the new credential is delivered and they load it, at the latest 6 hours after "
-        f"the CSI driver has polled; restart them after this command to speed that up:\n{_listed(identities)}"
+        f"the CSI driver has polled; restart them after this command to speed that up:\n{_list_pods(identities)}"
     )
 
 
@@ -172,7 +172,7 @@ def _revocation(identities: Iterable[Renewable]) -> str:
         "A new certificate is delivered first; then the leaked one is withdrawn.\n"
         "From then on the old key cannot sign in. Tokens issued before stay valid for up to 90 minutes.\n"
         "These pods cannot sign in until they load the new credential, at the latest 6 hours after the CSI driver "
-        f"has polled; restart them to speed that up:\n{_listed(identities)}"
+        f"has polled; restart them to speed that up:\n{_list_pods(identities)}"
     )
 
 

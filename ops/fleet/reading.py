@@ -162,7 +162,7 @@ _MERGE: Final = "tag:yaml.org,2002:merge"
 def read(text: str, file: str) -> FleetSettings:
     """The fleet in the text of a file; `file` is its name. Raises FleetFileError."""
     report = FleetReport()
-    raw = _parsed(text, file)
+    raw = _parse_yaml(text, file)
     if not isinstance(raw, dict):
         report.refuse(
             (), raw, rule="structure", accepted=_FLEET.accepted, fix="see the example in docs/guides/fleet.md"
@@ -193,7 +193,7 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
-def _parsed(text: str, file: str) -> Any:
+def _parse_yaml(text: str, file: str) -> Any:
     report = FleetReport()
     try:
         document = yaml.load(text, _Loader)  # noqa: S506 - a SafeLoader

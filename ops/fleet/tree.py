@@ -63,7 +63,7 @@ def differences(directory: Path, files: Mapping[PurePosixPath, str]) -> list[str
     """How a directory differs from the tree: a unified diff for each file. Ignores files that render never wrote."""
     diffs = []
     for path in sorted({*files, *_written_before(directory)}):
-        before, after = _read(directory / path), files.get(path)
+        before, after = _read_text(directory / path), files.get(path)
         if before != after:
             (old, old_lines), (new, new_lines) = (
                 ("/dev/null", []) if text is None else (str(path), text.splitlines(keepends=True))
@@ -89,11 +89,11 @@ def _written_before(directory: Path) -> set[PurePosixPath]:
         PurePosixPath(path.relative_to(directory).as_posix())
         for top in ("base", "environments", "workspace")
         for path in (directory / top).rglob("*")
-        if path.is_file() and (_read(path) or "").startswith(HEADER)
+        if path.is_file() and (_read_text(path) or "").startswith(HEADER)
     }
 
 
-def _read(path: Path) -> str | None:
+def _read_text(path: Path) -> str | None:
     try:
         return path.read_text(encoding="utf-8")
     except (FileNotFoundError, UnicodeDecodeError):

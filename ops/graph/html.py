@@ -37,9 +37,9 @@ _PAGE: Final = Path(__file__).parent / "page"
 
 def document(graph: IdentityGraph) -> str:
     """The page; the drawing of a hosted cluster is a template until the cluster is opened."""
-    style, script = _read("graph.css") + _read("page.css"), _read("page.js")
+    style, script = _read_asset("graph.css") + _read_asset("page.css"), _read_asset("page.js")
     sources = f"style-src {_hash(style)}; script-src {_hash(script)}"
-    return Template(_read("page.html")).substitute(
+    return Template(_read_asset("page.html")).substitute(
         # `data:` is the drawing itself when it becomes a PNG; nothing is fetched for it.
         policy=f"default-src 'none'; {sources}; img-src data:; base-uri 'none'; form-action 'none'",
         style=style,
@@ -117,7 +117,7 @@ def _data(graph: IdentityGraph) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _read(name: str) -> str:
+def _read_asset(name: str) -> str:
     return (_PAGE / name).read_text(encoding="utf-8")
 
 

@@ -240,7 +240,7 @@ def message(azure: AzureClient, resources: Sequence[StateResource]) -> list[str]
         f"  {name_of(certificate['urn'])}: {certificate['outputs']['thumbprint']}"
         for schedule in resources
         if schedule["type"] == RenewedType.SCHEDULE
-        for certificate in _of(azure, schedule, resources)
+        for certificate in _withdrawn(azure, schedule, resources)
     ]
     heading = (
         "These certificates of the state are not registered at Entra ID: they were withdrawn since, or never "
@@ -249,7 +249,9 @@ def message(azure: AzureClient, resources: Sequence[StateResource]) -> list[str]
     return [heading, *lines] if lines else []
 
 
-def _of(azure: AzureClient, schedule: StateResource, resources: Sequence[StateResource]) -> Iterator[StateResource]:
+def _withdrawn(
+    azure: AzureClient, schedule: StateResource, resources: Sequence[StateResource]
+) -> Iterator[StateResource]:
     certificates = [
         resource
         for resource in resources

@@ -143,7 +143,7 @@ def hint(resources: Sequence[Existing], stack: str, objections: Mapping[Existing
         )
     if unknown:
         paragraphs.append(
-            f"These exist already, but not in the state of the stack {stack}:\n{_listed(unknown, stack)}\n"
+            f"These exist already, but not in the state of the stack {stack}:\n{_list_resources(unknown, stack)}\n"
             "If they are this stack's, such as created by HyperShift's CLI or deleted before, the commands adopt them; "
             f"then run `.venv/bin/idstack up --stack {stack}` again. {''.join(_advice(unknown, stack))}"
             "Otherwise delete or rename them. A later `destroy` deletes what the stack has adopted"
@@ -161,7 +161,7 @@ def hint(resources: Sequence[Existing], stack: str, objections: Mapping[Existing
     return "\n\n".join(paragraphs)
 
 
-def _listed(resources: Sequence[Existing], stack: str) -> str:
+def _list_resources(resources: Sequence[Existing], stack: str) -> str:
     return "\n".join(
         "\n".join((f"  {resource.name}", *(f"    {command}" for command in resource.commands(stack))))
         for resource in resources

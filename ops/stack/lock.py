@@ -307,11 +307,11 @@ def _here() -> dict[str, str]:
         namespace = str(Path("/proc/self/ns/pid").readlink())
     except OSError:
         namespace = ""
-    boot, machine = (_read(Path(file)) for file in ("/proc/sys/kernel/random/boot_id", "/etc/machine-id"))
+    boot, machine = (_read_stripped(Path(file)) for file in ("/proc/sys/kernel/random/boot_id", "/etc/machine-id"))
     return {"host": socket.gethostname(), "boot": boot, "namespace": namespace, "machine": machine}
 
 
-def _read(file: Path) -> str:
+def _read_stripped(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8").strip()
     except OSError:
@@ -320,5 +320,5 @@ def _read(file: Path) -> str:
 
 def _ticks(pid: int) -> str | None:
     """When a process began, in ticks since the boot; None if it has ended, or where the system does not tell."""
-    fields = _read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
+    fields = _read_stripped(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
     return None if not fields or fields[_STATE] in "ZX" else fields[_START_TIME]

@@ -38,13 +38,13 @@ def refuse_moves(engine: Engine) -> None:
         for cluster in sorted(_names(written) - _names(own))
     }
     if moves and (leaving := moves.keys() & backend.clusters(stack)):
-        raise _refused(engine, {cluster: (stack, moves[cluster]) for cluster in leaving})
+        raise _refusal(engine, {cluster: (stack, moves[cluster]) for cluster in leaving})
     shared = shared_stack_of(own)
     if shared is None or not (new := _names(own) - backend.clusters(stack)):
         return
     # The program itself reports a missing shared stack.
     if coming := new & backend.clusters(shared):
-        raise _refused(engine, dict.fromkeys(coming, (shared, stack)))
+        raise _refusal(engine, dict.fromkeys(coming, (shared, stack)))
 
 
 def clusters_in(resources: Iterable[StateResource]) -> dict[str, str]:
@@ -74,17 +74,17 @@ class _Backend:
     @cached_property
     def files(self) -> dict[str, Mapping[str, Any]]:
         """The values in each stack's file, empty for a broken one: the engine reports this stack's."""
-        return {stack: written or {} for stack, written in self._written.items()}
+        return {stack: written or {} for stack, written in self._written_clusters.items()}
 
     @cached_property
-    def _written(self) -> dict[str, Mapping[str, Any] | None]:
+    def _written_clusters(self) -> dict[str, Mapping[str, Any] | None]:
         return {stack: written_for(stack, self.engine.root) for stack in stack_names(self.engine.root)}
 
     def refuse_unread_files(self) -> None:
         """Raise CommandError if a file that cannot be read may have a cluster that this stack's no longer has."""
         stack = self.engine.stack
-        unread = [f"Pulumi.{other}.yaml" for other, written in self._written.items() if written is None]
-        if not unread or self._written.get(stack) is None:
+        unread = [f"Pulumi.{other}.yaml" for other, written in self._written_clusters.items() if written is None]
+        if not unread or self._written_clusters.get(stack) is None:
             return
         if leaving := self.clusters(stack) - _names(self.files[stack]):
             raise CommandError(
@@ -125,7 +125,7 @@ class _Backend:
             raise CommandError("\n".join([f"nothing was changed in {self.engine.stack}:", *lines]))
 
 
-def _refused(engine: Engine, moves: Mapping[str, tuple[str, str]]) -> CommandError:
+def _refusal(engine: Engine, moves: Mapping[str, tuple[str, str]]) -> CommandError:
     lines = (
         f"  {cluster} is in the state of {source}, and in Pulumi.{target}.yaml: in one change {source} would delete "
         f"its applications and refuse its pods. Take it out of Pulumi.{source}.yaml, and move it first, as "

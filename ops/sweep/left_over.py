@@ -217,9 +217,9 @@ class _AssignmentClassifier:
                     assignments[assignment.id.lower()] = assignment
         for assignment in assignments.values():
             if not self._stacks.mentions(assignment.id):
-                yield from self._judged(assignment)
+                yield from self._judge(assignment)
 
-    def _judged(self, assignment: RoleAssignmentRecord) -> Iterator[LeftOver]:
+    def _judge(self, assignment: RoleAssignmentRecord) -> Iterator[LeftOver]:
         principal = assignment.principal_id.lower()
         name = f"{assignment.name} at {assignment.scope.rpartition('/')[2]}"
         if principal in self._orphaned:

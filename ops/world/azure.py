@@ -376,12 +376,12 @@ def read_managed_identities(engine: Engine, outputs: StackOutputs[str]) -> Manag
         return ManagedIdentities()
     try:
         with deployer(engine) as clients:
-            return _read(outputs, clients)
+            return _compare(outputs, clients)
     except (AccessError, CommandError) as error:
-        return replace(_read(outputs, None), unread=(f"the managed identities: {error}",))
+        return replace(_compare(outputs, None), unread=(f"the managed identities: {error}",))
 
 
-def _read(outputs: StackOutputs[str], azure: AzureClient | None) -> ManagedIdentities:
+def _compare(outputs: StackOutputs[str], azure: AzureClient | None) -> ManagedIdentities:
     """Read each from ARM; without a client no state is known."""
     unread: list[str] = []
     rows = [
@@ -413,9 +413,9 @@ def _row(
                 state = "exists" if managed.client_id == output["clientID"] else "replaced"
             credentials = federated_credentials(azure, resource_id) if row.subjects else []
             federated = tuple(
-                _named(row, resource_id, credentials)
+                _credentials_by_name(row, resource_id, credentials)
                 if isinstance(row, OptionalManagedIdentity)
-                else _trusted(row, issuer, credentials)
+                else _credentials_by_trust(row, issuer, credentials)
             )
         except AccessError as error:
             unread.append(f"{row.field} of {cluster}: {error}")
@@ -426,7 +426,7 @@ def _row(
     return ManagedIdentityRow(cluster, row.field, output["clientID"], resource_id, roles, state, federated)
 
 
-def _named(
+def _credentials_by_name(
     row: OptionalManagedIdentity, resource_id: str, credentials: Sequence[FederatedCredentialRecord]
 ) -> Iterator[FederatedCredential]:
     """The federated credentials by name; one that trusts another service account is `replaced`."""
@@ -437,7 +437,7 @@ def _named(
         yield FederatedCredential(subject.suffix, subject.subject, state)
 
 
-def _trusted(
+def _credentials_by_trust(
     row: DataPlaneIdentity, issuer: str, credentials: Sequence[FederatedCredentialRecord]
 ) -> Iterator[FederatedCredential]:
     """The federated credentials by their trust, with any name: adopted ones have names of their own.

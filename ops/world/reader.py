@@ -77,7 +77,7 @@ def read_world(engine: Engine, parts: Set[Part], selection: Selection = EVERYTHI
         parts -= CLUSTER | AZURE
     access, control_planes = (placeholders, {}) if placeholders else _cluster(engine, state, parts, mounts)
     if isinstance(state, StackState):
-        state, control_planes = _selected(selection, state, control_planes)
+        state, control_planes = _of_selected_pod(selection, state, control_planes)
     return StackWorld(
         stack=engine.stack,
         now=datetime.now(UTC),
@@ -117,7 +117,7 @@ def _placeholders(engine: Engine, configuration: SeenConfiguration | Unread) -> 
     return Unread(f"{engine.file.name} still has placeholders, with which no sign-in works")
 
 
-def _selected(
+def _of_selected_pod(
     selection: Selection, state: StackState, planes: Mapping[str, SeenControlPlane | Unread]
 ) -> tuple[StackState, dict[str, SeenControlPlane | Unread]]:
     """The clusters and control planes of the selected pod."""
@@ -170,11 +170,11 @@ def read_configuration(engine: Engine) -> SeenConfiguration | Unread:
     except CommandError as error:
         return Unread.because(error)
     except ConfigurationError as error:
-        return SeenConfiguration(refused=tuple(_refused(engine, error.problems)), identities={})
-    return SeenConfiguration(refused=(), identities=_enabled(settings))
+        return SeenConfiguration(refused=tuple(_refused_values(engine, error.problems)), identities={})
+    return SeenConfiguration(refused=(), identities=_enabled_identities(settings))
 
 
-def _enabled(settings: Settings) -> dict[str, tuple[str, ...]]:
+def _enabled_identities(settings: Settings) -> dict[str, tuple[str, ...]]:
     return {
         cluster.name: tuple(row.field for row in cluster.enabled_rows)
         if cluster.has_credentials
@@ -183,7 +183,7 @@ def _enabled(settings: Settings) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _refused(engine: Engine, problems: tuple[Problem, ...]) -> Iterator[RefusedValue]:
+def _refused_values(engine: Engine, problems: tuple[Problem, ...]) -> Iterator[RefusedValue]:
     written = engine.written()
     for problem in problems:
         name = value_at(written, (*problem.place[:2], "name")) if problem.place[:1] == ("hostedClusters",) else None

@@ -83,7 +83,7 @@ class Selection:
             is_known = any(cluster.identities for cluster in consumers)
             return replace(state, clusters=tuple(consumers if is_known else clusters))
         narrowed = [
-            replace(cluster, identities=self._named(cluster.identities), guests=self._named(cluster.guests))
+            replace(cluster, identities=self._of_identity(cluster.identities), guests=self._of_identity(cluster.guests))
             for cluster in clusters
         ]
         if not any(cluster.identities or cluster.guests for cluster in narrowed):
@@ -118,7 +118,7 @@ class Selection:
             )
         return replace(cluster, identities=identities, guests=()), replace(plane, pods=(pod,))
 
-    def _named(self, principals: Collection[T]) -> tuple[T, ...]:
+    def _of_identity(self, principals: Collection[T]) -> tuple[T, ...]:
         return tuple(principal for principal in principals if self.identity in (None, principal.identity))
 
     def _unknown_cluster(self, state: StackState) -> str:
