@@ -58,8 +58,7 @@ def sweep(
             "nothing was deleted, because these stacks cannot be read and may have the resources: "
             + "; ".join(f"{name} ({why})" for name, why in stacks.unread.items())
         )
-    project = project_name(engine.root)
-    vault = None if engine.stack in stacks.unread else engine.outputs().get("keyVaultId")
+    project, vault = project_name(engine.root), _vault(engine, stacks)
     with deployer(engine) as azure:
 
         def search() -> list[LeftOver]:
@@ -110,6 +109,10 @@ def _require_no_run(engine: Engine, azure: AzureClient, stacks: Stacks, *, is_su
             raise CommandError(
                 f"nothing more was deleted: {why} {', '.join(names)}. Run the command again after it{remedy}"
             )
+
+
+def _vault(engine: Engine, stacks: Stacks) -> str | None:
+    return None if engine.stack in stacks.unread else engine.outputs().get("keyVaultId")
 
 
 def _show(left_overs: Sequence[LeftOver], stacks: Stacks, screen: Screen) -> None:
