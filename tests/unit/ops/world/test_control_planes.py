@@ -148,10 +148,12 @@ def test_on_this_machine_a_report_is_read_at_the_pod_without_the_mounts_folder(
 
 
 def test_of_hypershift_the_hosted_cluster_is_read_and_no_probe(api: FakeApiServer, server: ApiServer) -> None:
+    of_hypershift = replace(STATE, clusters=(replace(STATE.clusters[0], side="hypershift"),))
+    assert seen(server, of_hypershift).hosted_cluster is None, "nobody has applied it yet"
     conditions = [{"type": "Available", "status": "False", "reason": "x"}]
     api.documents[HOSTED_CLUSTER] = {"spec": {"infraID": "i"}, "status": {"conditions": conditions}}
 
-    found = seen(server, replace(STATE, clusters=(replace(STATE.clusters[0], side="hypershift"),)))
+    found = seen(server, of_hypershift)
 
     hosted = known(found.hosted_cluster)
     assert hosted is not None
