@@ -24,6 +24,7 @@ CLUSTER = {"resourceGroup": "aks-local", "name": "aks-made", "create": CREATE}
 AKS = "management-cluster-aks"
 _ADOPTED = {
     *(resource_types.MANAGED_CLUSTER, resource_types.VAULT, resource_types.MANAGED_IDENTITY),
+    resource_types.FEDERATED_CREDENTIAL,
     *(resource_types.SERVICE_PRINCIPAL, resource_types.REGISTERED_CERTIFICATE),
 }
 

@@ -106,8 +106,8 @@ def test_a_second_run_and_a_refresh_find_nothing_to_do(made: Made) -> None:
 
 
 def test_parts_that_exist_are_adopted_as_they_are_by_the_printed_commands(made: Made) -> None:
-    """Of these an import records what may replace them."""
-    parts = {made.stack.resource(f"{PARTS}-{part}")["urn"] for part in ("network", "egress-address", "private-zone")}
+    """Groups, networks, subnets, security groups, addresses, load balancers, zones and links."""
+    parts = {made.stack.resource(part)["urn"] for part in made.parts()}
     made.stack.forget(parts)
 
     made.stack.adopt()

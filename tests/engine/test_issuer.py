@@ -13,6 +13,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
+from identity import resource_types
 from identity.catalogue_rows import DataPlaneIdentity
 from identity.credentials import rfc3339
 from identity.credentials.service_account_key import make, public_half
@@ -40,6 +41,8 @@ MADE: Final = {
     "hc1-encryption-key": "create",
     "hc1-encryption-key-secret": "create",
 }
+# What is left after the rotation.
+_SECOND: Final = {"published": [2], "signing": 2}
 
 
 @dataclass
@@ -200,9 +203,8 @@ def test_a_key_is_published_before_it_signs_and_kept_after(issued: Issued) -> No
 
 
 def test_what_was_changed_behind_the_stack_is_repaired(issued: Issued) -> None:
-    key = {"published": [2], "signing": 2}
     before = issued.published
-    with issued.stack.configured(hostedClusters=[_cluster(issued.stack, serviceAccountSigningKey=key)]):
+    with issued.stack.configured(hostedClusters=[_cluster(issued.stack, serviceAccountSigningKey=_SECOND)]):
         with issued.stack.kubernetes("administrator") as http:
             patch = {"data": {"key": base64.b64encode(make(2048).encode()).decode()}}
             kind = {"Content-Type": "application/merge-patch+json"}
@@ -212,6 +214,18 @@ def test_what_was_changed_behind_the_stack_is_repaired(issued: Issued) -> None:
         assert public_half(issued.secret["key"]).key_id == before[0]
         assert issued.published == before
         assert issued.stack.preview() == {}
+
+
+def test_account_and_container_that_exist_are_adopted_by_the_printed_commands(issued: Issued) -> None:
+    stack, kinds = issued.stack, {resource_types.STORAGE_ACCOUNT, resource_types.STORAGE_CONTAINER}
+    with stack.configured(hostedClusters=[_cluster(stack, serviceAccountSigningKey=_SECOND)]):
+        lost = {resource["urn"] for resource in stack.resources() if resource["type"] in kinds}
+        stack.forget(lost)
+
+        stack.adopt()
+
+        assert lost <= {resource["urn"] for resource in stack.resources()}
+        assert stack.preview() == {}
 
 
 def test_a_key_of_the_cluster_is_in_the_vault_and_its_secret_alone(issued: Issued) -> None:
@@ -235,3 +249,20 @@ def test_an_issuer_goes_with_its_cluster_and_the_vault_keeps_deleted_keys(issued
     left = {key for kind, key in stack.inventory() if kind in ("arm", "blob", "kubernetes") and "hc1created" in key}
     assert left == set()
     assert any("sa-signing-key-2" in name for name in vault_keys(stack))
+
+
+def test_a_cluster_comes_back_with_the_keys_that_the_vault_kept(issued: Issued) -> None:
+    stack, before = issued.stack, _versions_in_use(issued.stack)
+    with stack.configured(hostedClusters=[_cluster(stack, serviceAccountSigningKey=_SECOND)]):
+        stopped = stack.idstack("up", check=False)
+
+        assert stack.follow(stopped.stderr) == [f".venv/bin/idstack recover --stack {stack.name}"]
+        assert stack.preview() == {}
+    assert _versions_in_use(stack) == before
+    assert len(before) == 2
+
+
+def _versions_in_use(stack: LocalStack) -> set[str]:
+    """Of the keys that the stack has after the rotation."""
+    own = ("/hc1-sa-signing-key-2/", "etcd-encryption-key/")
+    return {name for name in vault_keys(stack) if any(part in name for part in own)}
