@@ -142,8 +142,9 @@ def hint(resources: Sequence[Existing], stack: str, objections: Mapping[Existing
             f"The command recovers and adopts all of them, and runs `up` again:\n    {recover}"
         )
     if unknown:
+        listed = "\n".join("\n    ".join((f"  {resource.name}", *resource.commands(stack))) for resource in unknown)
         paragraphs.append(
-            f"These exist already, but not in the state of the stack {stack}:\n{_list_resources(unknown, stack)}\n"
+            f"These exist already, but not in the state of the stack {stack}:\n{listed}\n"
             "If they are this stack's, such as created by HyperShift's CLI or deleted before, the commands adopt them; "
             f"then run `.venv/bin/idstack up --stack {stack}` again. {''.join(_advice(unknown, stack))}"
             "Otherwise delete or rename them. A later `destroy` deletes what the stack has adopted"
@@ -159,13 +160,6 @@ def hint(resources: Sequence[Existing], stack: str, objections: Mapping[Existing
             "hosted cluster's infraID, names of secrets from its name: give this cluster its own"
         )
     return "\n\n".join(paragraphs)
-
-
-def _list_resources(resources: Sequence[Existing], stack: str) -> str:
-    return "\n".join(
-        "\n".join((f"  {resource.name}", *(f"    {command}" for command in resource.commands(stack))))
-        for resource in resources
-    )
 
 
 def _advice(resources: Sequence[Existing], stack: str) -> Iterator[str]:
