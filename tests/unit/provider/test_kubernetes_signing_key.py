@@ -133,7 +133,7 @@ def test_what_hypershift_notes_stays_and_another_way_there_writes_nothing(world:
 
     written = world.http.get(PATH).json()["metadata"]
     assert "hypershift.openshift.io/cluster" in written["annotations"]
-    resource.update(URN, "id", inputs, state, world.inputs(context="mgmt"), preview=False)
+    resource.update(URN, "id", inputs, state, world.inputs(kubeconfig="of nobody"), preview=False)
     assert world.http.get(PATH).json()["metadata"]["resourceVersion"] == written["resourceVersion"]
 
 

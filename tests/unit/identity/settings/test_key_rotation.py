@@ -89,8 +89,8 @@ def test_in_an_hsm_another_key_leaves_its_role_as_another_vault_does(kms: dict[s
 
 
 def test_without_a_key_before_or_kms_now_nothing_moves() -> None:
-    without_key: list[Any] = [{}, {"hostedClusters": {}}, {"hostedClusters": {"hc1": {"hostedClusterSpec": {}}}}]
-    for outputs in without_key:
+    keyless: list[Any] = [{}, {"hostedClusters": {}}, {"hostedClusters": {"hc1": {"hostedClusterSpec": {}}}}]
+    for outputs in keyless:
         assert list(moved_keys(settings("kv-b"), outputs)) == []
     without = load(configuration(hostedClusters__0__kms=ABSENT))
 
