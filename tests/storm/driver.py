@@ -285,7 +285,8 @@ class Storm:
             self._settle()
         was_older, self._is_older = self._is_older, False
         if was_older:
-            self._must("sweep", "--yes")
+            # After the overlap, within which pods may use what a state has forgotten.
+            self._must(*self.world.command(Operation(Kind.SWEEP)))
         model.require_whole(self.world)
         self.world.ensure_pod()
         model.require_mounted(self.world)
