@@ -486,7 +486,8 @@ def fix_of_read(message: str) -> str:
     """The fix of a read of Azure that failed with this message; a role is none where nobody was refused."""
     row = find(message, Family.ENTRA_ID, Family.RUN)
     if row is not None and row.name != "LinkedAuthorizationFailed":
-        return row.login_fix
+        provider = re.search(r"namespace '([\w.]+)'", message)
+        return row.login_fix.replace("<name>", provider[1] if provider else "<name>")
     if row is not None or re.search(r"\b403\b", message):
         return "let the identity that runs this read it (role Reader), then try again"
     return "see to the sign-in and the network (proxy, firewall), then try again"

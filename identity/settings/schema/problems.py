@@ -195,4 +195,4 @@ _UNNAMED: Final = re.compile(r"`\.venv/bin/idstack (?:pulumi|up|preview)(?= -- |
 
 def for_stack(text: str, stack: str) -> str:
     """The text with the stack's name in each command of `idstack` that acts on a stack and names none."""
-    return _UNNAMED.sub(rf"\g<0> --stack {stack}", text)
+    return _UNNAMED.sub(rf"\g<0> --stack {stack}", text).replace("--stack <stack>", f"--stack {stack}")

@@ -77,7 +77,9 @@ def test_a_caller_that_may_not_see_the_secret_gets_the_reason_and_the_fix(vault:
 
 def test_a_subscription_without_the_vaults_provider_gets_the_command_that_registers_it(vault: ArmWorld) -> None:
     vault.hold(unregistered_providers=("Microsoft.KeyVault",))
-    with pytest.raises(PluginError, match=r"(?s)cannot be read: .*; `az provider register --wait --namespace <name>`"):
+    with pytest.raises(
+        PluginError, match=r"(?s)cannot be read: .*; `az provider register --wait --namespace Microsoft.KeyVault`"
+    ):
         checked(FIRST_ISSUE)
 
 

@@ -15,6 +15,7 @@ from tests.unit.components.world import GROUPS, hosted_cluster, lookups, setting
 
 _LOCK: Final = f"{GROUPS}/identity-dev/providers/Microsoft.Authorization/locks/frozen"
 _OBSTACLES: Final = {"unregistered": ["Microsoft.KeyVault"], "locks": {_LOCK: "ReadOnly"}}
+_REPORTED: Final = [("subscriptionId", "resource-provider-unregistered"), ("subscriptionId", "scope-locked")]
 _SHAPES: Final = {**CONFIGURATIONS, **AZURE}
 # Modules of azure-native whose namespace is another's, or registered in every subscription.
 _ELSEWHERE: Final = {"privatedns": "network", "authorization": "", "resources": ""}
@@ -32,12 +33,15 @@ def test_the_providers_asked_for_are_those_of_what_the_stack_makes(program: Prog
 
 
 def test_both_are_in_one_report_before_the_first_resource(program: Program) -> None:
-    unregistered = Exception('Status=409 Code="MissingSubscriptionRegistration" Message="..."')
+    unregistered = Exception(
+        'Status=409 Code="MissingSubscriptionRegistration" Message="The subscription is not registered to use '
+        "namespace 'Microsoft.Network'.\""
+    )
 
-    invokes = lookups(findObstacles=_OBSTACLES, getVault=unregistered)
+    invokes = lookups(findObstacles=_OBSTACLES, getVault=unregistered, getVirtualNetwork=unregistered)
     problems = refused(program, hostedClusters=[hosted_cluster(kms=None)], invokes=invokes)
 
-    assert problems == [("subscriptionId", "resource-provider-unregistered"), ("subscriptionId", "scope-locked")]
+    assert problems == [("hostedClusters[0].vnetID", "resource-unreadable"), *_REPORTED]
 
 
 def test_a_lock_of_deletions_is_a_warning_and_a_renewal_asks_for_nothing(

@@ -59,7 +59,7 @@ def test_without_one_it_is_the_plain_command() -> None:
         ('Get "https://management.azure.com/": dial tcp: no such host', "see to the sign-in and the network"),
         ("reading https://vault.azure.net/x: 503 Service Unavailable", "see to the sign-in and the network"),
         ("ERROR: AADSTS70043: The refresh token has expired", "sign in again with `az login`"),
-        ('Status=409 Code="MissingSubscriptionRegistration"', "`az provider register --wait --namespace <name>`"),
+        ("The subscription is not registered to use namespace 'Microsoft.Network'.", "--namespace Microsoft.Network`"),
     ],
 )
 def test_a_role_is_the_fix_of_a_read_that_was_refused_alone(message: str, fix: str) -> None:
