@@ -25,6 +25,7 @@ from components.preflight.prerequisites import Prerequisites, look_up
 from components.preflight.shared_stack import last_outputs, read_shared_store
 from identity import checkout
 from identity.catalogue_rows import Scope
+from identity.clouds import LOCAL_CLOUD
 from identity.credentials import renewal_request
 from identity.credentials.symptom import az_login
 from identity.outputs import StackOutputs
@@ -99,6 +100,8 @@ async def check_tenant(settings: Settings, providers: Providers) -> Deployer:
         reason = provider_error(error).rstrip(".")
         login = az_login(reason, f"az login --tenant {settings.tenant_id}")
         fix = f"Sign in with {login} (in CI: set the ARM_* variables of the providers)."
+        if settings.cloud.name == LOCAL_CLOUD:
+            fix = "`.venv/bin/idstack local start` starts the local cloud."
         if _OUT_OF_TIME in reason:
             fix = "This machine's clock and Entra ID's are more than five minutes apart: set it right."
         raise pulumi.RunError(f"the deployer cannot sign in to Azure: {reason}. Nothing was changed. {fix}") from None

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from unittest.mock import AsyncMock, Mock
+
+import pulumi
 import pytest
 
 from components.azure.providers import Deployer
+from components.preflight.preflight import check_tenant
 from tests.unit.components.program import Program
 from tests.unit.components.world import DEPLOYER, DEPLOYER_CLIENT, TENANT, lookups
 
@@ -52,6 +57,16 @@ def test_a_clock_that_is_off_is_the_fix_of_an_assertion_out_of_time(program: Pro
 
     assert "AADSTS700024: Client assertion is not within its valid time range. Nothing was changed. " in failure
     assert failure.endswith("This machine's clock and Entra ID's are more than five minutes apart: set it right.")
+
+
+def test_a_local_cloud_that_has_ended_is_started_and_not_signed_in_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = AsyncMock(side_effect=RuntimeError("returned an error: [Errno 111] Connection refused"))
+    monkeypatch.setattr("pulumi.runtime.invoke_async", refused)
+    local = Mock(tenant_id=TENANT)
+    local.cloud.name = "local"
+
+    with pytest.raises(pulumi.RunError, match=r"refused. Nothing was changed. `.venv/bin/idstack local start` starts"):
+        asyncio.run(check_tenant(local, Mock()))
 
 
 def test_a_tenant_is_the_same_in_capitals(program: Program) -> None:
