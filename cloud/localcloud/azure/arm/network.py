@@ -266,8 +266,8 @@ def subnets_with(call: Call, group_id: str) -> list[str]:
 # Microsoft.Network: public IP addresses and load balancers.
 #
 # A load balancer's parts are members of its body; each gets an id below the load balancer's. No traffic passes. Left
-# out: IPv6, zones, prefixes, cross-region balancers, the parts as resources of their own. Everything is created at
-# once.
+# out: IPv6, zones but of addresses, prefixes, cross-region balancers, the parts as resources of their own. Everything
+# is created at once.
 
 _FRONTENDS: Final = "frontendIPConfigurations"
 _PARTS: Final = (
@@ -299,16 +299,16 @@ _MINUTES: Final = range(4, 31)
 _PART: Final[Members] = {ANY: None, "properties": {ANY: None}}
 
 
-def _reads(properties: Members) -> Understood:
+def _reads(properties: Members, *beside: str) -> Understood:
     members = {**dict.fromkeys(_BALANCER_ANSWERED), **properties}
-    return Understood.of(body={**TRACKED, "sku": dict.fromkeys(_SKU), "properties": members})
+    return Understood.of(body={**TRACKED, **dict.fromkeys(beside), "sku": dict.fromkeys(_SKU), "properties": members})
 
 
 class PublicIPAddresses(WrittenType):
     """Public addresses; a static one has its address from the start."""
 
     name = PUBLIC_ADDRESSES
-    reads = MappingProxyType({"PUT": _reads(dict.fromkeys(_OF_AN_ADDRESS))})
+    reads = MappingProxyType({"PUT": _reads(dict.fromkeys(_OF_AN_ADDRESS), "zones")})
 
     async def put(self, call: Call) -> Response:
         resource, current = self.envelope(call, tracked=True), call.current
@@ -336,7 +336,8 @@ class PublicIPAddresses(WrittenType):
             "provisioningState": "Succeeded",
             **({"ipAddress": address} if method == "Static" else {}),
         }
-        return self.written(call, {**resource, "sku": sku, "properties": kept})
+        zones = {"zones": call.body["zones"]} if call.body.get("zones") else {}
+        return self.written(call, {**resource, **zones, "sku": sku, "properties": kept})
 
     def before_deletion(self, call: Call, resource: Document) -> None:
         if users := list(frontends_with(call, resource["id"])):

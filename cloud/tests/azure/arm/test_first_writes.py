@@ -6,7 +6,18 @@ import pytest
 
 from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.testing.arm import SUBSCRIPTION, ArmWorld, error, storage_account_body
-from localcloud.testing.networks import DISK, MANAGED, NETWORK, SUBNET, ZONE, disk_body, make, record_body
+from localcloud.testing.networks import (
+    ADDRESS,
+    DISK,
+    MANAGED,
+    NETWORK,
+    SUBNET,
+    ZONE,
+    address_body,
+    disk_body,
+    make,
+    record_body,
+)
 
 _ROLE = "Azure Red Hat OpenShift {}"
 PUBLIC = f"{NETWORK}/dnszones/example.com"
@@ -97,6 +108,14 @@ def test_the_cloud_controller_manager_lists_private_link_services(world: ArmWorl
     manager = operator(world, "Cloud Controller Manager")
 
     assert world.call("GET", f"{NETWORK}/privateLinkServices", caller=manager).json() == {"value": []}
+
+
+def test_the_cloud_controller_manager_asks_for_an_address_in_the_zones_of_the_region(world: ArmWorld) -> None:
+    manager, address = operator(world, "Cloud Controller Manager"), f"{ADDRESS}-of-a-service"
+    body = {**address_body(), "zones": ["1", "2", "3"]}
+
+    assert [world.call("PUT", address, body, caller=manager).status_code for _ in range(2)] == [201, 200]
+    assert world.call("GET", address).json()["zones"] == ["1", "2", "3"]
 
 
 def test_the_provider_of_cluster_api_lists_the_sizes_of_its_region(world: ArmWorld) -> None:
