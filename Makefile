@@ -20,7 +20,7 @@ IDSTACK := exec .venv/bin/idstack
 PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview renew recover down test test-cloud slow nightly e2e clients browser real hypershift consumers storm bench lint fmt generate golden lock pin probe-image
+.PHONY: help setup up preview renew recover down test test-cloud slow nightly e2e clients browser real hypershift consumers operator storm bench lint fmt generate golden lock pin probe-image
 
 # What a stack needs; all other targets are for work on the project itself.
 OF_A_STACK := help|setup|up|preview|renew|recover|down|pin
@@ -101,6 +101,11 @@ hypershift: setup ## HyperShift's own operators on the local stack (HYPERSHIFT=<
 consumers: setup ## The programs that use the credentials, on the local stack (CONSUMERS=<folder>; docs/explanation/testing.md)
 	@$(if $(CONSUMERS),tools/setup cluster)
 	@$(if $(CONSUMERS),LOCALCLOUD_CLUSTER=apiserver )CONSUMERS="$(CONSUMERS)" $(PYTHON) -m pytest -n 0 -m consumers tests/consumers $(ARGS)
+
+# OPERATOR is a folder with the operator's manager and agent, and its objects (install.yaml).
+operator: setup ## The Pulumi Kubernetes Operator on the local stack (OPERATOR=<folder with its programs>; docs/explanation/testing.md)
+	@tools/setup cluster
+	@LOCALCLOUD_CLUSTER=apiserver OPERATOR="$(OPERATOR)" $(PYTHON) -m pytest -n 0 -m operator tests/operator $(ARGS)
 
 # NAME is a plan of tests/storm/plans.py, PLAN a list of operations, as a failure prints it; else SEED draws them, by default
 # another one each day.

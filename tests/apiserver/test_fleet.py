@@ -1,6 +1,6 @@
 """The rendered fleet on a real API server: strict about every field, with the rights and the pods that it describes.
 
-The operator itself does not run here; docs/guides/fleet.md says how far it was tried.
+The operator itself runs in `tests/operator`, which compares the definition here with its own.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import httpx
 import pytest
 import yaml
 
+from ops.fleet.reading import LONGEST_STACK_NAME
 from ops.fleet.tree import tree
 from tests.apiserver.installed import DEFINITIONS, PATH
 from tests.unit.ops.fleet.world import build, document, fleet
@@ -98,6 +99,19 @@ def test_a_field_that_the_operator_does_not_have_is_refused(
 
     assert refused.status_code == 400
     assert f'unknown field "spec.{field}"' in refused.json()["message"]
+
+
+def test_the_longest_name_of_a_stack_leaves_room_for_that_of_its_preview(
+    applied: dict[tuple[str, str], httpx.Response], objects: list[dict[str, Any]], administrator: httpx.Client
+) -> None:
+    stack = copy.deepcopy(next(obj for obj in objects if obj["kind"] == "Stack"))
+    answers = []
+    for length in (LONGEST_STACK_NAME, LONGEST_STACK_NAME + 1):
+        stack["metadata"]["name"] = f"{'s' * length}-drift"
+        answers.append(administrator.post(_PATHS["Stack"], params={"dryRun": "All", **_STRICT}, json=stack))
+
+    assert [answer.status_code for answer in answers] == [201, 422]
+    assert "no more than 42 characters" in answers[1].json()["message"]
 
 
 @pytest.mark.parametrize(
