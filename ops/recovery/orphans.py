@@ -113,6 +113,8 @@ def settled(state: State, orphans: Sequence[Orphan]) -> State:
     known, now = resources_in(state), rfc3339.render(datetime.now(UTC))
     entered: dict[str, StateResource] = {}
     for orphan in orphans:
+        if orphan.is_deleted and orphan.resource["type"] != resource_types.CREDENTIAL_SECRET:
+            continue  # the next `up` takes a key over that it finds in the vault
         entered |= {component["urn"]: component for component in orphan.components}
         inputs = {**orphan.resource["inputs"], **_certificate(orphan.resource, known)}
         outputs = {**inputs, "provenAt": now} if orphan.resource["type"] == resource_types.SIGN_IN_GATE else inputs

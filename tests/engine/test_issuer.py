@@ -249,20 +249,3 @@ def test_an_issuer_goes_with_its_cluster_and_the_vault_keeps_deleted_keys(issued
     left = {key for kind, key in stack.inventory() if kind in ("arm", "blob", "kubernetes") and "hc1created" in key}
     assert left == set()
     assert any("sa-signing-key-2" in name for name in vault_keys(stack))
-
-
-def test_a_cluster_comes_back_with_the_keys_that_the_vault_kept(issued: Issued) -> None:
-    stack, before = issued.stack, _versions_in_use(issued.stack)
-    with stack.configured(hostedClusters=[_cluster(stack, serviceAccountSigningKey=_SECOND)]):
-        stopped = stack.idstack("up", check=False)
-
-        assert stack.follow(stopped.stderr) == [f".venv/bin/idstack recover --stack {stack.name}"]
-        assert stack.preview() == {}
-    assert _versions_in_use(stack) == before
-    assert len(before) == 2
-
-
-def _versions_in_use(stack: LocalStack) -> set[str]:
-    """Of the keys that the stack has after the rotation."""
-    own = ("/hc1-sa-signing-key-2/", "etcd-encryption-key/")
-    return {name for name in vault_keys(stack) if any(part in name for part in own)}
