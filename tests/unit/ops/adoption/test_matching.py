@@ -113,6 +113,8 @@ def test_an_application_is_that_of_the_client_id_whatever_its_name_and_tag(azure
     bare = replace(EXISTING.applications[ROW.field], principal_id=None)
     [without_principal] = matched(azure, plan(PRINCIPAL), replace(EXISTING, applications={ROW.field: bare}))
     assert without_principal.id is None, "it gets one"
+    without_application = matched(azure, plan(APPLICATION, PRINCIPAL), replace(EXISTING, applications={}))
+    assert [missing.id for missing in without_application] == [None, None]
     other = below("azuread:index/application:Application", "app", cluster="hc2", tags=["t"])
     for left_alone in (plan(other, cluster="hc2"), plan({**APPLICATION, "op": "update"})):
         assert matched(azure, left_alone) == [], "another cluster's, or the stack's already"

@@ -156,6 +156,8 @@ def test_a_long_list_is_cut_in_a_comment() -> None:
     steps = [replace(ROLE, name=f"hc1-kms-roles-{number}") for number in range(60)]
 
     assert "... and 20 more" in report.markdown(rehearsal(*steps), ())
+    [finding] = rehearsal(second=tuple(steps)).findings()
+    assert finding.endswith(" and 55 more")
 
 
 def test_what_azure_keeps_is_not_left_behind() -> None:
