@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import httpx
 
 from identity.catalogue_rows import Mount
+from localcloud.testing.running import StateDirectory
 from tests.consumers.consumer import Consumer, free_port
 
 _SECONDS: Final = 120
+_SERVICES: Final = "/api/v1/namespaces/default/services"
 
 
 class Kms(Consumer):
@@ -33,3 +36,49 @@ class Kms(Consumer):
         with httpx.Client(transport=httpx.HTTPTransport(retries=10), timeout=_SECONDS) as http:
             answer = http.get(self._health)
         return "" if answer.is_success else answer.text
+
+
+class CloudControllerManager(Consumer):
+    """The cloud controller manager, with the local cluster as its guest: a Service of type LoadBalancer."""
+
+    program = "azure-cloud-controller-manager"
+    field = "cloudProvider"
+
+    def arguments(self, mount: Mount) -> Sequence[str]:
+        assert mount.config is not None
+        kubeconfig = StateDirectory(self.stack.state).administrator_kubeconfig
+        (self.folder / "kubeconfig").write_bytes(kubeconfig.read_bytes())
+        # As HyperShift's Deployment has them, but for the election of a leader.
+        return (
+            *(f"--cloud-config={mount.config.path}", "--cloud-provider=azure", "--controllers=*,-cloud-node"),
+            *("--configure-cloud-routes=false", "--bind-address=127.0.0.1", f"--secure-port={free_port()}"),
+            *("--leader-elect=false", "--kubeconfig=/tmp/kubeconfig", "--v=4"),
+        )
+
+    def work(self) -> str:
+        service = {
+            "metadata": {"generateName": "consumers-"},
+            "spec": {"type": "LoadBalancer", "ports": [{"port": 443}], "selector": {"app": "router"}},
+        }
+        with self.stack.kubernetes("administrator") as http:
+            name = http.post(_SERVICES, json=service).raise_for_status().json()["metadata"]["name"]
+            refused = _said_of(http, name, "EnsuredLoadBalancer")
+            http.delete(f"{_SERVICES}/{name}").raise_for_status()
+            return refused or _said_of(http, name, "DeletedLoadBalancer")
+
+
+def _said_of(http: httpx.Client, service: str, wanted: str) -> str:
+    """Wait for an Event of a Service with this reason; returns the message of a failure that comes before it."""
+    watched = {"watch": "1", "fieldSelector": f"involvedObject.name={service}", "timeoutSeconds": str(_SECONDS)}
+    with http.stream("GET", "/api/v1/namespaces/default/events", params=watched, timeout=2 * _SECONDS) as changes:
+        for event in map(_object, changes.iter_lines()):
+            if event["reason"] == wanted:
+                return ""
+            if event["reason"] == "SyncLoadBalancerFailed":
+                return str(event["message"])
+    raise AssertionError(f"the cloud controller manager says nothing of {service}")
+
+
+def _object(line: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(line)["object"]
+    return found

@@ -12,17 +12,17 @@ from typing import Final
 import pytest
 
 from localcloud.testing.faults import HeldFaults
-from localcloud.testing.running import StateDirectory, read_requests
+from localcloud.testing.running import ClusterKind, StateDirectory, read_requests
 from tests.consumers.clients import CloudProviderClient, DiskClient, FileClient, ImageRegistry, Ingress
 from tests.consumers.consumer import Consumer
-from tests.consumers.programs import Kms
+from tests.consumers.programs import CloudControllerManager, Kms
 from tests.engine.held_faults import dialled
 from tests.harness import LocalStack, running_stack
 from tests.rooted import is_dynamic
 from tools import golang
 
 _CONSUMERS: Final[tuple[type[Consumer], ...]] = (
-    *(Kms, Ingress, ImageRegistry),
+    *(CloudControllerManager, Kms, Ingress, ImageRegistry),
     *(CloudProviderClient, DiskClient, FileClient),
 )
 # The image registry's certificate is Azure's: its source is a managed identity.
@@ -102,6 +102,8 @@ def _missing(consumer: type[Consumer]) -> str:
         return f"CONSUMERS={folder} has no {consumer.program} (docs/explanation/testing.md)"
     if is_dynamic(program):
         return f"{program} cannot start without libc: build with CGO_ENABLED=0 (docs/explanation/testing.md)"
+    if consumer is CloudControllerManager and os.environ.get("LOCALCLOUD_CLUSTER") != ClusterKind.API_SERVER:
+        return f"{consumer.program} needs a kube-apiserver as its guest cluster: CLUSTER=apiserver"
     return ""
 
 
