@@ -1,0 +1,105 @@
+"""What stands for two images on the local kubelet: the operator's, and the one in which it runs stacks."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from tests.harness import PROJECT, LocalStack
+from tests.image_roots import VOLUMES, write_program
+
+# The Containerfile's lines of COPY, and the environment that it makes.
+_COPIED: Final = (
+    *("Pulumi.yaml", "__main__.py", "pyproject.toml", "requirements.txt", ".venv"),
+    *("tools", "components", "identity", "ops", "plugin", "policies", "provider"),
+)
+# The network is this machine's: what would listen at every address listens at its pod's.
+_AT_ITS_ADDRESS: Final = """\
+address=$(sed -n "2s/\t.*//p" "$PROBE_MOUNT_ROOT/.hosts")
+for each; do
+  shift
+  case "$each" in *=:[0-9]*) each="${each%%=*}=$address:${each##*=:}" ;; esac
+  set -- "$@" "$each"
+done
+export PATH="$PATH:/usr/sbin:/sbin"
+"""
+# This machine's programs stand for those of an image, but for its own; names are those of the pod.
+_MACHINE: Final = """\
+  for each in /* /opt/*; do
+    case $each in /opt|/var|/tmp|/etc) continue ;; esac
+    if [ -L $each ]; then cp -P $each $root$each; continue; fi
+    [ ! -d $each ] || { mkdir -p $root$each && mount --rbind $each $root$each; }
+  done
+  mkdir -p $root/tmp $root/etc $root/.etc && mount --rbind /etc $root/.etc
+  for each in /etc/*; do ln -s /.etc/${each##*/} $root/etc/; done
+  ln -sf $tree/.hosts $root/etc/hosts
+"""
+_BIND: Final = "  mkdir -p $root{to} && mount --rbind {of} $root{to}\n"
+_FILE: Final = "  touch $root{to} && mount --bind {of} $root{to}\n"
+_READ_ONLY: Final = "  mount -o remount,ro $root\n"
+_THERE: Final = """sh -ec "cd $PWD && exec \\"\\$@\\"" sh {}"""
+# Its options end at the first `--`, before which getopt(3) takes the program from its place. It reaps children, too.
+_TINI: Final = """#!/bin/sh
+if [ "$2" = -- ]; then program=$1; shift; shift; set -- "$program" "$@"; fi
+[ "$1" != -- ] || shift
+exec "$@"
+"""
+
+
+def write_images(folder: Path, release: Path, stack: LocalStack, variables: Mapping[str, str]) -> None:
+    """Write the programs of both images into `folder`; the workspace's engine has `variables` in addition.
+
+    Its provider plugins are those of the local stack.
+    """
+    image = folder / "image"
+    _write(image / "tini", _TINI)
+    files = {"/manager": release / "manager", "/agent": release / "agent", "/tini": image / "tini"}
+    kept = "".join(_BIND.format(of=path, to=path) for path in (stack.root.parent, PROJECT))
+    write_program(
+        folder / "pulumi-kubernetes-operator",
+        _THERE.format('/tini -- "$@"'),
+        before=f"{_AT_ITS_ADDRESS}export PROGRAM_FS_ADDR=$address:9090\n",
+        layout=_MACHINE + VOLUMES + kept,
+        files="".join(_FILE.format(of=of, to=to) for to, of in files.items()) + _READ_ONLY,
+    )
+    _write_workspace(image, stack, variables)
+    binds = {"/opt/idstack": image / "idstack", "/opt/pulumi/plugins": stack.state / "pulumi/home/plugins"}
+    workspace = {
+        "layout": _MACHINE + VOLUMES + kept,
+        "files": "".join(_BIND.format(of=of, to=to) for to, of in binds.items()) + _READ_ONLY,
+    }
+    home = f"export HOME=/share/home PULUMI_HOME=/share/home PATH={image / 'bin'}:$PATH\n"
+    for name, program, own in (
+        ("prepare", "/opt/idstack/ops/fleet/workspace/prepare", ""),
+        ("tini", '/share/tini "$@"', 'set -- "$@" --host "$address"\n'),
+    ):
+        write_program(folder / name, _THERE.format(program), before=f"{_AT_ITS_ADDRESS}{home}{own}", **workspace)
+
+
+def _write_workspace(image: Path, stack: LocalStack, variables: Mapping[str, str]) -> None:
+    """The project as links, the image's `pulumi`, and an engine that knows of the local cloud."""
+    # Resolved: a pod does not see a folder of links below /tmp.
+    engine = Path(json.loads((PROJECT / ".tools/engine.json").read_text(encoding="utf-8"))["bin"]).resolve()
+    exported = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
+    clock = image / "clock"
+    _write(
+        image / "engine/pulumi",
+        "#!/bin/sh\nunset ARM_USE_OIDC ARM_OIDC_TOKEN_FILE_PATH\n"
+        f'[ ! -e {clock} ] || export IDSTACK_CLOCK="$(cat {clock})"\n'
+        f'export {exported}\nexec {engine / "pulumi"} "$@"\n',
+    )
+    for name in _COPIED:
+        (image / "idstack").mkdir(exist_ok=True)
+        (image / "idstack" / name).symlink_to(PROJECT / name)
+    _write(image / "idstack/.tools/engine.json", json.dumps({"bin": str(image / "engine")}))
+    (image / "bin").mkdir()
+    (image / "bin/pulumi").symlink_to(PROJECT / "ops/fleet/workspace/pulumi")
+
+
+def _write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    file.chmod(0o700)

@@ -1,0 +1,57 @@
+"""docs/guides/fleet.md with the operator itself. The tests are the steps of one fleet's life, in this order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.operator.fleet import HC1, SHARED, STACKS, OperatedFleet, operated
+
+
+@pytest.fixture(scope="module")
+def fleet(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatedFleet]:
+    with operated(release, tmp_path_factory.mktemp("operator")) as fleet:
+        fleet.runs_are_of(days=60)
+        fleet.render()
+        fleet.apply()
+        yield fleet
+
+
+def test_a_cluster_comes_up_after_the_shared_stack(fleet: OperatedFleet) -> None:
+    fleet.settled(HC1, "Ready")
+
+    [shared], [hc1] = fleet.runs(SHARED), fleet.runs(HC1)
+    assert shared["status"]["endTime"] <= hc1["metadata"]["creationTimestamp"]
+    assert [set(changes) for changes in (*fleet.changes(SHARED), *fleet.changes(HC1))] == [{"create"}, {"create"}]
+
+
+def test_a_second_apply_changes_nothing(fleet: OperatedFleet) -> None:
+    applied = fleet.apply().splitlines() + fleet.apply("--server-side", "--force-conflicts").splitlines()
+
+    assert [line for line in applied if "stack.pulumi.com" in line and "unchanged" not in line] == [
+        f"stack.pulumi.com/{stack} serverside-applied" for stack in (SHARED, HC1)
+    ]
+    assert [stack["metadata"]["generation"] for stack in fleet.objects(STACKS)] == [1, 1]
+
+
+def test_a_later_run_has_a_new_workspace_and_the_states_key(fleet: OperatedFleet) -> None:
+    fleet.succeeded(HC1)
+
+    assert list(fleet.changes(HC1)[-1]) == ["same"]
+
+
+def test_a_run_renews_what_is_due(fleet: OperatedFleet) -> None:
+    before = _thumbprint(fleet.settled(HC1, "Ready"))
+    fleet.runs_are_of(days=59)
+
+    fleet.succeeded(HC1)
+
+    assert _thumbprint(fleet.settled(HC1, "Ready")) != before
+
+
+def _thumbprint(stack: dict[str, Any]) -> str:
+    rows = stack["status"]["outputs"]["hostedClusters"]["hc1"]["controlPlane"]
+    return str(rows["cloudProvider"]["thumbprint"])
