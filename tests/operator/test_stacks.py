@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
-from tests.operator.fleet import HC1, SHARED, STACKS, OperatedFleet, operated
+from tests.operator.fleet import HC1, SHARED, STACKS, OperatedFleet, holds, operated
+
+_DRIFT: Final = f"{HC1}-drift"
+_TRUST: Final = "userAssignedIdentities/hc1-disk-hc1-infra/federatedIdentityCredentials/hc1-disk-fed-id-node"
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +53,20 @@ def test_a_run_renews_what_is_due(fleet: OperatedFleet) -> None:
     fleet.succeeded(HC1)
 
     assert _thumbprint(fleet.settled(HC1, "Ready")) != before
+
+
+def test_a_change_by_hand_is_a_drift_and_a_due_renewal_is_none(fleet: OperatedFleet) -> None:
+    fleet.runs_are_of(days=58)
+    fleet.render(drift=True)
+    fleet.apply()
+    fleet.settled(_DRIFT, "Ready")
+    group = f"/subscriptions/{fleet.cluster.stack.environment.subscription_id}/resourceGroups/identity-local"
+    fleet.azure.arm("DELETE", f"{group}/providers/Microsoft.ManagedIdentity/{_TRUST}", "2023-01-31")
+
+    drifted = fleet.run(_DRIFT)
+
+    assert holds(drifted, "Failed")
+    assert "hc1-data-plane-disk-federated-node" in drifted["status"]["message"]
 
 
 def _thumbprint(stack: dict[str, Any]) -> str:
