@@ -99,6 +99,16 @@ class OperatedFleet:
 
         return self.once(STACKS, found)
 
+    def because(self, stack: str, condition: str, reason: str) -> dict[str, Any]:
+        """The object of a stack once this condition holds for this reason."""
+
+        def found(stacks: list[dict[str, Any]]) -> dict[str, Any] | None:
+            [one] = [each for each in stacks if each["metadata"]["name"] == stack]
+            conditions = [(each["type"], each["reason"]) for each in one["status"]["conditions"]]
+            return one if (condition, reason) in conditions else None
+
+        return self.once(STACKS, found)
+
     def once(self, path: str, found: Callable[[list[dict[str, Any]]], T | None]) -> T:
         """What `found` makes of the objects as soon as that is something; tried again at every change."""
         while True:

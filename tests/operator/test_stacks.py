@@ -8,10 +8,14 @@ from typing import Any, Final
 
 import pytest
 
+from localcloud.testing.faults import HeldAnswer
+from tests.engine.held_faults import held
 from tests.operator.fleet import HC1, SHARED, STACKS, OperatedFleet, holds, operated
 
 _DRIFT: Final = f"{HC1}-drift"
 _TRUST: Final = "userAssignedIdentities/hc1-disk-hc1-infra/federatedIdentityCredentials/hc1-disk-fed-id-node"
+# Of each run, which the preflight ends before its first resource.
+_NO_CLUSTER: Final = HeldAnswer("arm", ("GET", "POST"), "/managedClusters/", status=403, code="AuthorizationFailed")
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +71,25 @@ def test_a_change_by_hand_is_a_drift_and_a_due_renewal_is_none(fleet: OperatedFl
 
     assert holds(drifted, "Failed")
     assert "hc1-data-plane-disk-federated-node" in drifted["status"]["message"]
+
+
+def test_three_failures_stall_a_stack_and_what_needs_it_waits(fleet: OperatedFleet) -> None:
+    with held(fleet.cluster.stack, _NO_CLUSTER):
+        fleet.ask(SHARED)
+        stalled = fleet.settled(SHARED, "Stalled")
+        fleet.ask(HC1)
+        waiting = fleet.because(HC1, "Reconciling", "PrerequisiteNotSatisfied")
+
+    assert "up failed 3 times" in _condition(stalled, "Stalled")["message"]
+    assert SHARED in _condition(waiting, "Reconciling")["message"]
+    fleet.ask(SHARED)
+    fleet.settled(SHARED, "Ready")
+    fleet.settled(HC1, "Ready")
+
+
+def _condition(stack: dict[str, Any], type_: str) -> dict[str, str]:
+    [found] = [each for each in stack["status"]["conditions"] if each["type"] == type_]
+    return dict(found)
 
 
 def _thumbprint(stack: dict[str, Any]) -> str:
