@@ -12,14 +12,14 @@ from tests.architecture.source import CLOUD, ROOT
 
 _CLOUDS_TESTS: Final = CLOUD / "tests"
 BUDGET: Final[Mapping[str, int]] = {
-    "identity": 15_870,
-    "components": 6_160,
+    "identity": 15_940,
+    "components": 5_880,
     "provider plugin policies": 3_410,
-    "ops": 21_420,
+    "ops": 21_400,
     "tools": 2_640,
-    "cloud": 27_400,
-    "cloud/tests": 19_340,
-    "tests": 69_900,
+    "cloud": 27_680,
+    "cloud/tests": 19_500,
+    "tests": 69_700,
 }
 _MOST_LINES: Final = 500
 """Of a file: it tells one story."""

@@ -100,7 +100,7 @@ def test_a_recovered_secret_depends_on_nothing_that_is_still_to_be_created() -> 
 
     found = entered["deployment"]["resources"][-1]
     assert (found["dependencies"], found["propertyDependencies"]) == ([PROVIDER], {"x": []})
-    key = Orphan({**secret, "type": "idstack:index:SigningKey"}, "/secrets/2", is_deleted=True)
+    key = Orphan(secret | {"type": "idstack:index:SigningKey"}, "/secrets/2", is_deleted=True)
     whole: Any = {"version": 3, "deployment": {"resources": STATE}}
     assert settled(whole, [key]) == whole, "an `up` takes it over"
 
