@@ -181,6 +181,8 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
             request=_request(urn),
         )
         slots = _slots(old)
+        if _is_earlier(new, reading.metadata, slots.shown_by(vault), slots):
+            vault = replace(vault, is_earlier=True)
         try:
             decision = schedule.decide(slots, vault, self._known(old, new, now), now, terms)
         except RenewalRefusedError as refusal:
@@ -282,6 +284,24 @@ def _used(inputs: RenewalScheduleInputs[str], current: SecretMetadata | None, de
         if (key.thumbprint, key.begins) == (current.tags.get(THUMBPRINT), current.not_before):
             return Slot(delivery.generation, key.begins, (key.ends - key.begins).days)
     return None
+
+
+def _is_earlier(
+    inputs: RenewalScheduleInputs[str], current: SecretMetadata | None, shown: Delivery | None, slots: Slots
+) -> bool:
+    """Whether Entra ID has another certificate in the place of the vault's, which no complete run has delivered.
+
+    A secret that was recovered from its deletion may have the name and the start of a certificate that never reached
+    the vault, as certificates begin at the hour.
+    """
+    slot = None if shown is None else slots.slot(shown.slot)
+    is_proven = shown is not None and inputs.get("delivered") == shown.name
+    if current is None or slot is None or is_proven or contains_unknown(inputs):
+        return False
+    with plugin_errors("which certificates are registered at Entra ID cannot be seen"):
+        registered = registered_at(cloud.client(inputs["cloud"], inputs["tenantId"]), _application(inputs)) or ()
+    thumbprints = {key.thumbprint for key in registered if key.is_ours and key.begins == slot.not_before}
+    return bool(thumbprints) and current.tags.get(THUMBPRINT) not in thumbprints
 
 
 def _application(inputs: RenewalScheduleInputs[str] | RenewalScheduleState) -> str:

@@ -133,13 +133,14 @@ class Delivery:
 @dataclass(frozen=True)
 class ObservedSecret:
     """The secret as the vault shows it: whether it exists, its delivery by its tags, its `nbf`, and when the version
-    was created (UTC).
+    was created (UTC). `is_earlier`: its certificate is of an earlier life of the identity, whatever its name and `nbf`.
     """
 
     exists: bool = False
     delivery: Delivery | None = None
     not_before: datetime | None = None
     created: datetime | None = None
+    is_earlier: bool = False
 
 
 @dataclass(frozen=True)
@@ -175,9 +176,11 @@ class Slots:
     def shown_by(self, vault: ObservedSecret) -> Delivery | None:
         """Which of the two certificates the vault has, by tags and `nbf`; None for another one, or if they disagree.
 
-        A secret of an earlier life of the identity, recovered from its deletion, may have the same name and begins at
-        another second. If the tags were removed or edited, only the date tells.
+        A secret of an earlier life of the identity, recovered from its deletion, may have the same name, and within the
+        same hour the same start. If the tags were removed or edited, only the date tells.
         """
+        if vault.is_earlier:
+            return None
         tagged, start = vault.delivery, vault.not_before
         named = tagged if tagged and self.have(tagged) else None
         if start is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,8 +61,6 @@ class ClusterScenario:
     blocked: str
     on_again: Change
     second_removed: Change
-    foreseen: dict[str, str]
-    retagged: Change
     left_to_do: dict[str, str]
 
 
@@ -100,10 +97,6 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> ClusterScenario:
         stack.configure(allowCredentialLoss=[], hostedClusters=[hc1(network=later), second])
         facts["blocked"], facts["on_again"] = _adopt_what_is_in_the_way(stack)
         facts["second_removed"] = bring_up(stack, hostedClusters=[hc1(network=later)])
-        tags = {"environment": "local", "team": "identity"}
-        with stack.configured(tags=tags):
-            facts["foreseen"] = stack.preview()
-        facts["retagged"] = bring_up(stack, tags=tags)
         return ClusterScenario(**facts, left_to_do=stack.preview())
 
 
@@ -234,17 +227,6 @@ def test_a_cluster_taken_out_goes_with_its_own_and_leaves_the_other_alone(scenar
     assert scenario.second_removed.changed == secrets, "soft-deleted"
     # Principals of managed identities are not among them.
     assert scenario.second_removed.added <= _soft_deleted(gone)
-
-
-def test_a_preview_of_new_tags_shows_replacements_that_up_does_not_make(scenario: ClusterScenario) -> None:
-    """docs/explanation/limits.md: an update's outputs are unknown until it is done, the principal's id among them."""
-    replaced = {name for name, operation in scenario.foreseen.items() if operation != "update"}
-
-    assert {re.sub(r"-roles-.*", "", name) for name in replaced} == {
-        f"hc1-data-plane-{name}" for name in ("image-registry", "disk", "file")
-    }
-    touched = scenario.retagged.added | scenario.retagged.touched
-    assert [key for _, key in touched if "roleassignments" in key.lower()] == []
 
 
 def test_in_the_end_nothing_is_left_to_do(scenario: ClusterScenario) -> None:

@@ -97,8 +97,8 @@ def refreshed(application: Application, state: Props) -> Props:
 def test_a_refresh_notes_what_was_taken_out_of_entra(
     vault: ArmWorld, application: Application, certificate: IssuedCertificate, set_clock: SetClock
 ) -> None:
-    shown(vault, "b2", B2_BEGIN)
     second = issue("hc1-ingress", not_before=B2_BEGIN, lifetime=timedelta(days=730))
+    shown(vault, "b2", B2_BEGIN, second.thumbprint)
     register(application, certificate, second)
     assert refreshed(application, BOTH) == BOTH | {"clientId": application.app_id}
 
@@ -165,6 +165,18 @@ def test_a_lost_schedule_waits_while_pods_may_use_what_only_it_knew(
         "current": "b",
         "b": {**B2, "validDays": 730},
     }
+
+
+@pytest.mark.parametrize("recorded", [None, "a1"])
+def test_a_recovered_secret_with_the_name_and_the_start_of_another_certificate_is_no_delivery(
+    vault: ArmWorld, application: Application, certificate: IssuedCertificate, recorded: str | None
+) -> None:
+    register(application, certificate)
+    shown(vault, "a1", A1, "AB" * 20)
+    new = {"clientId": application.app_id, "delivered": recorded}
+    found = checked(FIRST_ISSUE | {"clientId": application.app_id}, **new)
+
+    assert ("b" in found) == (recorded is None), "an edited tag, if a complete run has delivered it"
 
 
 @pytest.mark.parametrize("lost", ["delivered", "clientId"])
