@@ -7,6 +7,7 @@ beside its state, and the engine reads a copy of the configuration with the salt
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -26,6 +27,8 @@ from ops.stack.stack_document import BACKEND_VARIABLE, replace_file
 from ops.stack.state import State
 
 _SALT: Final = "encryptionsalt"
+# Eight bytes, and six encrypted ones with a nonce and a tag (pulumi/pulumi `pkg/secrets/passphrase/manager.go`).
+_WHOLE_SALT: Final = re.compile(r"v1:[\w+/]{11}=:v1:[\w+/]{16}:[\w+/]{30}==")
 _SECURE: Final = "secure"
 
 
@@ -79,19 +82,20 @@ def local_copy(source: Path) -> Path:
 
 def salt_of(file: Path) -> str | None:
     """The salt in the engine's own file of a stack; None without one."""
-    if not file.exists():
-        return None
-    salt: str | None = (yaml_text.load(file.read_text()) or {}).get(_SALT)
-    return salt
+    document = None
+    if file.exists():
+        with suppress(yaml.YAMLError):  # a loss of power has cut it
+            document = yaml_text.load(file.read_text())
+    return document.get(_SALT) if isinstance(document, dict) else None
 
 
 def keep_salt(file: Path, state: Callable[[], State]) -> None:
-    """Write the salt of the state into the engine's own file of a stack, if that is missing or empty.
+    """Write the salt of the state into the engine's own file of a stack, if that does not have all of it.
 
-    It is empty after a loss of power: the engine does not sync it (pulumi/pulumi
+    After a loss of power it is empty or cut: the engine does not sync it (pulumi/pulumi
     `sdk/go/common/workspace/project.go`, `save`). A state before its first run has no salt; the engine creates one.
     """
-    if salt_of(file) is None:
+    if not _WHOLE_SALT.fullmatch(salt_of(file) or ""):
         provider = state()["deployment"].get("secrets_providers")
         if provider and (salt := provider.get("state", {}).get("salt")):
             replace_file(file, f"{_SALT}: {salt}\n")
