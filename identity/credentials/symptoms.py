@@ -18,9 +18,7 @@ from typing import Final
 from identity.credentials.symptom import Family, Symptom
 
 _SIGN_INS: Final = "the sign-in logs of the service principal in Entra ID"
-_FEDERATION: Final = (
-    "`az ad app federated-credential list --id <client id>`, beside `iss`, `sub` and `aud` of the token"
-)
+_FEDERATION: Final = "`az ad app federated-credential list --id <client id>`, beside the token's `iss`, `sub`, `aud`"
 _ISSUER: Final = "compare it with `docs/explanation/issuer.md`, then {repair}"
 _ISSUERS_KEY: Final = "have the federated token signed with a key that its issuer publishes"
 _SIGN_INS_OF_PERSON: Final = "the sign-in logs of the person in Entra ID"
@@ -41,8 +39,7 @@ SYMPTOMS: Final[tuple[Symptom, ...]] = (
     _sign_in(
         name="AADSTS700027",
         cause="the certificate is not registered on the application",
-        evidence="`az ad app credential list --cert --id <client id>`, beside the begin of the thumbprint in "
-        "`.venv/bin/idstack status`",
+        evidence="`az ad app credential list --cert --id <client id>`, beside `.venv/bin/idstack status`",
         fix="if its key has leaked, `{rotate} --revoke --now`; if it was removed by mistake, `{rotate} --register`",
         login="register the certificate on the application, or sign in with the one that is registered",
     ),
@@ -352,8 +349,7 @@ SYMPTOMS: Final[tuple[Symptom, ...]] = (
         name="MountRotationFailed",
         cause="the pod keeps an old version of the secret, because the driver cannot fetch the new one",
         evidence="`kubectl get events --namespace <namespace> --field-selector reason=MountRotationFailed`",
-        fix="`.venv/bin/idstack explain` with the message; a new pod would not mount at all, so restart none before it "
-        "is fixed",
+        fix="`.venv/bin/idstack explain` with the message; restart no pod before, for a new one would not mount",
     ),
     _pod(
         name="ContainerCreating",
@@ -448,6 +444,12 @@ SYMPTOMS: Final[tuple[Symptom, ...]] = (
         evidence="the message, which names it; `az provider show --namespace <name> --query registrationState`",
         fix="`az provider register --wait --namespace <name>`, then {up}",
         words=("MissingSubscriptionRegistration", "not registered to use namespace"),
+    ),
+    _run(
+        name="Request_ResourceNotFound",
+        cause="an application or service principal of the stack was deleted in Entra ID",
+        evidence="the message, which names it; `az ad app show --id <object id>`",
+        fix="{recover} makes another one; for 30 days the portal can restore an application instead, then {up}",
     ),
     _run(
         name="CredentialInvalidLifetimeAsPerAppPolicy",

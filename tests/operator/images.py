@@ -9,8 +9,18 @@ from pathlib import Path
 from typing import Final
 
 from tests.harness import PROJECT, LocalStack
-from tests.image_roots import VOLUMES, write_program
+from tests.rooted import UNSHARED
 
+# Each program runs in a root directory of its own, a tmpfs as a container runtime makes it. The pod's tree itself is
+# there, too, for the local kubelet has put its path before those in arguments.
+_SCRIPT: Final = """#!/bin/sh -e
+{before}exec {unshared} '
+  tree=$PROBE_MOUNT_ROOT root={roots}/$$
+  mkdir -p $root && mount -t tmpfs tmpfs $root
+{layout}  mkdir -p $root$tree && mount --rbind $tree $root$tree
+{files}  exec chroot $root {program}
+' "$0" "$@"
+"""
 # The Containerfile's lines of COPY, and the environment that it makes.
 _COPIED: Final = (
     *("Pulumi.yaml", "__main__.py", "pyproject.toml", "requirements.txt", ".venv"),
@@ -36,6 +46,9 @@ _MACHINE: Final = """\
   mkdir -p $root/tmp $root/etc $root/.etc && mount --rbind /etc $root/.etc
   for each in /etc/*; do ln -s /.etc/${each##*/} $root/etc/; done
   ln -sf $tree/.hosts $root/etc/hosts
+  for each in $(cd $tree && find . -mindepth 1 -maxdepth 1 ! -name ".*" ! -name etc); do
+    mkdir -p $root/$each && mount --rbind $tree/$each $root/$each
+  done
 """
 _BIND: Final = "  mkdir -p $root{to} && mount --rbind {of} $root{to}\n"
 _FILE: Final = "  touch $root{to} && mount --bind {of} $root{to}\n"
@@ -58,17 +71,17 @@ def write_images(folder: Path, release: Path, stack: LocalStack, variables: Mapp
     _write(image / "tini", _TINI)
     files = {"/manager": release / "manager", "/agent": release / "agent", "/tini": image / "tini"}
     kept = "".join(_BIND.format(of=path, to=path) for path in (stack.root.parent, PROJECT))
-    write_program(
+    _write_program(
         folder / "pulumi-kubernetes-operator",
         _THERE.format('/tini -- "$@"'),
         before=f"{_AT_ITS_ADDRESS}export PROGRAM_FS_ADDR=$address:9090\n",
-        layout=_MACHINE + VOLUMES + kept,
+        layout=_MACHINE + kept,
         files="".join(_FILE.format(of=of, to=to) for to, of in files.items()) + _READ_ONLY,
     )
     _write_workspace(image, stack, variables)
     binds = {"/opt/idstack": image / "idstack", "/opt/pulumi/plugins": stack.state / "pulumi/home/plugins"}
     workspace = {
-        "layout": _MACHINE + VOLUMES + kept,
+        "layout": _MACHINE + kept,
         "files": "".join(_BIND.format(of=of, to=to) for to, of in binds.items()) + _READ_ONLY,
     }
     home = f"export HOME=/share/home PULUMI_HOME=/share/home PATH={image / 'bin'}:$PATH\n"
@@ -76,7 +89,7 @@ def write_images(folder: Path, release: Path, stack: LocalStack, variables: Mapp
         ("prepare", "/opt/idstack/ops/fleet/workspace/prepare", ""),
         ("tini", '/share/tini "$@"', 'set -- "$@" --host "$address"\n'),
     ):
-        write_program(folder / name, _THERE.format(program), before=f"{_AT_ITS_ADDRESS}{home}{own}", **workspace)
+        _write_program(folder / name, _THERE.format(program), before=f"{_AT_ITS_ADDRESS}{home}{own}", **workspace)
 
 
 def _write_workspace(image: Path, stack: LocalStack, variables: Mapping[str, str]) -> None:
@@ -97,6 +110,18 @@ def _write_workspace(image: Path, stack: LocalStack, variables: Mapping[str, str
     _write(image / "idstack/.tools/engine.json", json.dumps({"bin": str(image / "engine")}))
     (image / "bin").mkdir()
     (image / "bin/pulumi").symlink_to(PROJECT / "ops/fleet/workspace/pulumi")
+
+
+def _write_program(file: Path, program: str, *, before: str, layout: str, files: str) -> None:
+    """Write the command `file`, which runs `program`, words of a shell, in a root of its own.
+
+    `before`, `layout` and `files` are lines of the shell, the first outside of the root. The others know `$root` and
+    `$tree`, and have no single quotes; `files` come last.
+    """
+    roots = file.parent / ".roots"
+    roots.mkdir(parents=True, exist_ok=True)
+    parts = {"before": before, "layout": layout, "files": files, "program": program}
+    _write(file, _SCRIPT.format(unshared=" ".join(UNSHARED), roots=roots, **parts))
 
 
 def _write(file: Path, text: str) -> None:
