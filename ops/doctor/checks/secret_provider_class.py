@@ -22,9 +22,8 @@ def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     if state.cluster_side == "hypershift":
         fix = f"HyperShift writes it from the HostedCluster: compare that with {world.command('export', 'hypershift')}"
         if provider_class is None and (not classes or plane.hosted_cluster is None):
-            raise NotReadError(
-                f"{identity.namespace} has no SecretProviderClass {name}: HyperShift has not created it yet"
-            )
+            lacking = f"{name}: HyperShift has not created it" if classes else "at all: HyperShift has not created them"
+            raise NotReadError(f"{identity.namespace} has no SecretProviderClass {lacking} yet")
     if provider_class is None:
         yield Fault(evidence=f"there is no SecretProviderClass {name} in {identity.namespace}", fix=fix)
         return
