@@ -96,11 +96,11 @@ def restart(stack: LocalStack, deployment: str) -> None:
         until(lambda: bool({pod["metadata"]["name"] for pod in _pods(http, deployment)} - before))
 
 
-def until(is_so: Callable[[], bool]) -> None:
-    """Return once it is so."""
+def until(is_so: Callable[[], bool], found: Callable[[], object] = str) -> None:
+    """Return once it is so; `found` is what there is in its place."""
     deadline = datetime.now(UTC) + _SEEN_WITHIN
     while not is_so():
-        assert datetime.now(UTC) < deadline, "it does not happen"
+        assert datetime.now(UTC) < deadline, f"it does not happen: {found()}"
         threading.Event().wait(0.1)
 
 
