@@ -17,7 +17,7 @@ _INTERRUPTED: Final = 130
 
 
 def main() -> None:
-    """Run a command; an error that a user can mend is printed without a trace, with exit code 1 (2: wrong usage)."""
+    """Run a command; an error that a user can fix is printed without a trace, with exit code 1 (2: wrong usage)."""
     # What a command imports lives to its end, and the collector would look through it a hundred times.
     gc.set_threshold(100_000)
     # The command's own message has what a library logs about a failure.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -18,7 +19,7 @@ from tests.rooted import SCRIPT, UNSHARED
 NONE: Final = "<nil>"
 
 
-class Consumer:
+class Consumer(ABC):
     """A program of `field`'s pod. Subclasses say how it is started and called.
 
     `program` is its file in the folder of programs, whose upstream docs/explanation/testing.md names.
@@ -96,13 +97,13 @@ class Consumer:
         """What it has printed, in all its starts."""
         return (self.folder / "log").read_text(encoding="utf-8", errors="replace")
 
+    @abstractmethod
     def arguments(self, mount: Mount) -> Sequence[str]:
         """The program's arguments, with the pod's paths."""
-        raise NotImplementedError
 
+    @abstractmethod
     def work(self) -> str:
         """Read and write what the program reads and writes first, and take it back; returns the refusal, if any."""
-        raise NotImplementedError
 
     @property
     def cluster(self) -> dict[str, Any]:
@@ -116,9 +117,9 @@ class Client(Consumer):
 
     answers = True
 
+    @abstractmethod
     def lines(self) -> Sequence[str]:
         """What it is asked, in order."""
-        raise NotImplementedError
 
     def work(self) -> str:
         return next((answer for answer in map(self.ask, self.lines()) if answer != NONE), "")
