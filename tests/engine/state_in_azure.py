@@ -6,7 +6,9 @@ tokens of an issuer. The issuer's documents lie in a public container.
 
 from __future__ import annotations
 
+import base64
 import copy
+import json
 import os
 import select
 import signal
@@ -91,10 +93,10 @@ class StateInAzure(OutOfBand):
         return AzureClient(local_cloud(local), self._credential, local.ca_file)
 
     def blobs(self) -> dict[str, bytes]:
-        """What lies in the container, by name."""
+        """The content of what lies in the container, by name."""
         prefix = "stidstackstate/pulumi-state/"
         return {
-            key.removeprefix(prefix): document.encode()
+            key.removeprefix(prefix): base64.b64decode(json.loads(document)["content"])
             for (kind, key), document in self._stack.contents().items()
             if kind == "blob" and key.startswith(prefix)
         }

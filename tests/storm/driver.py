@@ -284,6 +284,9 @@ class Storm:
         if done.happened:
             self._settle()
         was_older, self._is_older = self._is_older, False
+        # Of a local cloud whose disk lost a removal, unlike Azure.
+        if done.happened.startswith("power lost"):
+            was_older |= model.has_forgotten_certificates(self.world)
         if was_older:
             # After the overlap, within which pods may use what a state has forgotten.
             self._must(*self.world.command(Operation(Kind.SWEEP)))

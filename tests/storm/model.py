@@ -126,6 +126,12 @@ def require_whole(world: World) -> None:
     require(not world.left_behind(), "a command's processes are left", world.left_behind())
 
 
+def has_forgotten_certificates(world: World) -> bool:
+    """Whether a certificate is registered that the state does not have."""
+    own = registered_in_state(world.stack)
+    return any(ids - own[application] for application, ids in registered(world.stack).items() if application in own)
+
+
 def require_in_use(world: World) -> None:
     """What the vault has signs in, with one certificate or two of each application, however the last run ended."""
     own = registered_in_state(world.stack)
