@@ -51,6 +51,7 @@ def test_a_stack_comes_up_and_its_state_has_no_secret_in_clear(azure: StateInAzu
     blobs = azure.blobs()
     assert _STATE in blobs
     assert not [name for name in blobs if "/locks/" in name]
+    assert b'"ciphertext"' in blobs[_STATE]
     assert not [name for name, content in blobs.items() if b"xyzzy" in content]
 
 
