@@ -257,12 +257,17 @@ class Storm:
             if not failed and not up_instead:
                 return
         if failed:
+            self._require_no_refusal(operation)
             self._must(*recover)
         if down and disturbance.moment:
             self._must("pulumi", "--", "destroy", "--yes", "--skip-preview")
             model.require_destroyed(self.world)
         if down or scaling or operation.kind is Kind.REVOKE:
             self._must(*command)
+        if down:
+            # A recovery brings back the secrets of certificates that had been deleted with their applications.
+            for client in self.clients.values():
+                client.refusals.clear()
 
     def _must(self, *command: str) -> None:
         done = self._run(*command)
