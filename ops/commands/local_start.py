@@ -6,6 +6,7 @@ from identity.clouds import LocalEnvironment
 from ops.commands.options import Screen
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
+from ops.stack.environment import local_paths
 from ops.stack.errors import CommandError
 
 
@@ -30,3 +31,10 @@ def prepare(engine: Engine, screen: Screen) -> None:
     if engine.is_local:
         start_local_cloud(screen)
         engine.prepare()
+
+
+def prepare_existing(engine: Engine, screen: Screen) -> None:
+    """As `prepare`, of a stack that has been brought up. Raises CommandError before the first `up` of a local one."""
+    if engine.is_local and not local_paths().record.exists():
+        raise local_cloud.no_local_stack(engine.stack)
+    prepare(engine, screen)

@@ -32,7 +32,7 @@ def settings_of(engine: Engine) -> Settings:
     try:
         return settings_in_the_file_of(engine)
     except ConfigurationError as error:
-        raise CommandError(for_stack(f"{engine.stack}: {error}", engine.stack)) from None
+        raise _refusal(engine, error) from None
 
 
 def require_sound_configuration(engine: Engine) -> None:
@@ -48,10 +48,14 @@ def require_sound_configuration(engine: Engine) -> None:
         with chdir(engine.root):  # as the program, to which paths in the file are relative
             validated(written, local_cloud.for_validation(engine.stack))
     except ConfigurationError as error:
-        raise CommandError(for_stack(_report(engine, written, error), engine.stack)) from None
+        raise _refusal(engine, error) from None
 
 
-def _report(engine: Engine, written: Mapping[str, Any], error: ConfigurationError) -> str:
+def _refusal(engine: Engine, error: ConfigurationError) -> CommandError:
+    return CommandError(for_stack(_report(engine, error), engine.stack))
+
+
+def _report(engine: Engine, error: ConfigurationError) -> str:
     """The report, unless something else is to be known first."""
     blank = {problem.place for problem in error.problems if problem.found.endswith(PLACEHOLDER)}
     if blank >= {("tenantId",), ("subscriptionId",)}:
@@ -61,7 +65,7 @@ def _report(engine: Engine, written: Mapping[str, Any], error: ConfigurationErro
             f"\n\n{error}"
         )
     if any(problem.rule in OF_ONE_TYPE for problem in error.problems):
-        clusters = named_clusters(written.get("hostedClusters"))
+        clusters = named_clusters(engine.written().get("hostedClusters"))
         try:
             refuse_changed_authentication(
                 ((row["name"], row.get("authentication")) for row in clusters), engine.outputs()

@@ -88,6 +88,7 @@ def test_each_command_has_help(engine: FakeEngine, idstack: Idstack, name: str, 
     assert (printed.code, printed.error) == (0, "")
     assert f"idstack {name} " in " ".join(printed.output.split()), "the usage names the command as it was typed"
     assert "python -m" not in printed.output
+    assert "completion" not in printed.output, "it is an option of `idstack` alone"
 
 
 def test_the_lines_of_a_paragraph_are_the_screens(idstack: Idstack) -> None:

@@ -69,7 +69,7 @@ NO_LOCAL_STACK = (
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        *((words, NO_LOCAL_STACK) for words in ("status", "doctor", "kubeconfig")),
+        *((words, NO_LOCAL_STACK) for words in ("status", "doctor", "kubeconfig", "renew", "rotate", "recover")),
         ("rbac 99999999-8888-4777-8666-555555555555", NO_LOCAL_STACK),
         (
             "status --stack local-hypershift",
@@ -77,9 +77,11 @@ NO_LOCAL_STACK = (
         ),
     ],
 )
-def test_an_error_is_one_paragraph_and_code_1(engine: FakeEngine, idstack: Idstack, words: str, error: str) -> None:
+def test_an_error_is_one_paragraph_and_code_1(
+    engine: FakeEngine, idstack: Idstack, ran: list[str], words: str, error: str
+) -> None:
     printed = idstack(*words.split())
-    assert (printed.code, printed.output, printed.error) == (1, "", error)
+    assert (printed.code, printed.output, printed.error, ran) == (1, "", error, [])
 
 
 def test_an_overdue_renewal_is_code_3(engine: FakeEngine, idstack: Idstack, tmp_path: Path) -> None:

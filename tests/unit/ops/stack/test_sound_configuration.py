@@ -6,6 +6,7 @@ import json
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final
+from uuid import UUID
 
 import pytest
 import yaml
@@ -30,7 +31,7 @@ def nothing_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [("up",), ("preview",), ("import", "azure-native:keyvault:Vault", "vault", "/id")],
+    [("up",), ("preview",), ("import", "azure-native:keyvault:Vault", "vault", "/id"), ("rbac", str(UUID(int=1)))],
     ids=lambda words: words[0],
 )
 @pytest.mark.usefixtures("nothing_starts")
