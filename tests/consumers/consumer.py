@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 from abc import ABC, abstractmethod
@@ -13,8 +14,9 @@ from typing import Any, ClassVar, Final, Self
 
 from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import Mount
+from localcloud.testing.running import ClusterKind
 from tests.harness import LocalStack
-from tests.rooted import SCRIPT, UNSHARED
+from tests.rooted import SCRIPT, UNSHARED, is_dynamic
 
 NONE: Final = "<nil>"
 
@@ -123,6 +125,25 @@ class Client(Consumer):
 
     def work(self) -> str:
         return next((answer for answer in map(self.ask, self.lines()) if answer != NONE), "")
+
+
+def missing(name: str, *, guest: bool) -> str:
+    """Why a program cannot run here, `guest` if it needs a kube-apiserver as its guest cluster; "" if it can."""
+    folder = os.environ.get("CONSUMERS")
+    if not folder:
+        return f"CONSUMERS names no folder with {name} (docs/explanation/testing.md)"
+    if not os.access(program(name), os.X_OK):
+        return f"CONSUMERS={folder} has no {name} (docs/explanation/testing.md)"
+    if is_dynamic(program(name)):
+        return f"{program(name)} cannot start without libc: build with CGO_ENABLED=0 (docs/explanation/testing.md)"
+    if guest and os.environ.get("LOCALCLOUD_CLUSTER") != ClusterKind.API_SERVER:
+        return f"{name} needs a kube-apiserver as its guest cluster: CLUSTER=apiserver"
+    return ""
+
+
+def program(name: str) -> Path:
+    """A program of the folder."""
+    return Path(os.environ["CONSUMERS"], name).resolve()
 
 
 def free_port() -> int:

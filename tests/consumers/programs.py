@@ -21,10 +21,11 @@ class Kms(Consumer):
 
     program = "kubernetes-kms"
     field = "kms"
+    key = "activeKey"
 
     def arguments(self, mount: Mount) -> Sequence[str]:
         assert mount.config is not None
-        vault, _, name, version = self.cluster["kms"]["activeKey"].removeprefix("https://").split("/")
+        vault, _, name, version = self.cluster["kms"][self.key].removeprefix("https://").split("/")
         self._health = f"http://127.0.0.1:{(port := free_port())}/healthz"
         return (
             *(f"--config-file-path={mount.config.path}", "--listen-addr=unix:///tmp/kms.sock"),
@@ -36,6 +37,12 @@ class Kms(Consumer):
         with httpx.Client(transport=httpx.HTTPTransport(retries=10), timeout=_SECONDS) as http:
             answer = http.get(self._health)
         return "" if answer.is_success else answer.text
+
+
+class BackupKms(Kms):
+    """Beside it, the one with the key that encrypted etcd before."""
+
+    key = "backupKey"
 
 
 class CloudControllerManager(Consumer):

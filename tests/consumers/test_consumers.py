@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -12,13 +11,12 @@ from typing import Final
 import pytest
 
 from localcloud.testing.faults import HeldFaults
-from localcloud.testing.running import ClusterKind, StateDirectory, read_requests
+from localcloud.testing.running import StateDirectory, read_requests
 from tests.consumers.clients import CloudProviderClient, DiskClient, FileClient, ImageRegistry, Ingress
-from tests.consumers.consumer import Consumer
+from tests.consumers.consumer import Consumer, missing, program
 from tests.consumers.programs import CloudControllerManager, Kms
 from tests.engine.held_faults import dialled
 from tests.harness import LocalStack, running_stack
-from tests.rooted import is_dynamic
 from tools import golang
 
 _CONSUMERS: Final[tuple[type[Consumer], ...]] = (
@@ -94,23 +92,13 @@ def _missing(consumer: type[Consumer]) -> str:
     """Why a consumer cannot run here; "" if it can."""
     if consumer.program == "azclient":
         return ""
-    folder = os.environ.get("CONSUMERS")
-    if not folder:
-        return f"CONSUMERS names no folder with {consumer.program} (docs/explanation/testing.md)"
-    program = Path(folder, consumer.program)
-    if not os.access(program, os.X_OK):
-        return f"CONSUMERS={folder} has no {consumer.program} (docs/explanation/testing.md)"
-    if is_dynamic(program):
-        return f"{program} cannot start without libc: build with CGO_ENABLED=0 (docs/explanation/testing.md)"
-    if consumer is CloudControllerManager and os.environ.get("LOCALCLOUD_CLUSTER") != ClusterKind.API_SERVER:
-        return f"{consumer.program} needs a kube-apiserver as its guest cluster: CLUSTER=apiserver"
-    return ""
+    return missing(consumer.program, guest=consumer is CloudControllerManager)
 
 
 def _binary(consumer: type[Consumer]) -> Path:
     if consumer.program == "azclient":
         return golang.build(Path(__file__).with_name("azclient"))
-    return Path(os.environ["CONSUMERS"], consumer.program).resolve()
+    return program(consumer.program)
 
 
 def _refused_sign_ins(stack: LocalStack) -> list[str]:

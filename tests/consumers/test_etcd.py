@@ -1,0 +1,121 @@
+"""kube-apiserver encrypts with the KMS plugin and the key of `kms`, and reads on while another key takes its place."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import httpx
+import pytest
+import yaml
+
+from tests.architecture.source import ROOT
+from tests.consumers.consumer import Consumer, missing, program
+from tests.consumers.guest import encryption, guest, in_etcd
+from tests.consumers.programs import BackupKms, Kms
+from tests.engine.small_stack import few_resources
+from tests.harness import LocalStack, running_stack
+
+_SECRETS: Final = "/api/v1/namespaces/default/secrets"
+_NEXT: Final = "kv-etcd-next"
+
+
+@dataclass(frozen=True)
+class Story:
+    """Of each Secret, what was read and the name of the key in etcd: before, beside both keys, after the last one."""
+
+    before: Mapping[str, tuple[str, str]]
+    both: Mapping[str, tuple[str, str]]
+    after: Mapping[str, tuple[str, str]]
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+    if reason := missing(Kms.program, guest=True):
+        pytest.skip(reason)
+    root = tmp_path_factory.mktemp("etcd")
+    (root / "stack").mkdir()
+    with running_stack(root / "stack") as stack:
+        [cluster] = few_resources(stack)["hostedClusters"]
+        del cluster["identities"]["kms"]
+        stack.configure(hostedClusters=[cluster])
+        stack.up()
+        with _guest(stack, root / "before", old=Kms) as http:
+            _write(http, "first")
+            before = _seen(stack, http, "first")
+        _make_next_vault(stack)
+        old = cluster["kms"]["activeKey"]
+        stack.configure(hostedClusters=[{**cluster, "kms": {"activeKey": _moved(old), "backupKey": old}}])
+        stack.up()
+        with _guest(stack, root / "both", new=Kms, old=BackupKms) as http:
+            _write(http, "second")
+            both = _seen(stack, http, "first", "second")
+            _encrypt_anew(http, "first")
+        stack.configure(hostedClusters=[{**cluster, "kms": {"activeKey": _moved(old)}}])
+        stack.up()
+        with _guest(stack, root / "after", new=Kms) as http:
+            yield Story(before, both, _seen(stack, http, "first", "second"))
+
+
+def test_a_secret_is_encrypted_in_etcd(story: Story) -> None:
+    assert story.before == {"first": ("first", "old")}
+
+
+def test_beside_both_keys_both_are_read_and_the_new_one_encrypts(story: Story) -> None:
+    assert story.both == {"first": ("first", "old"), "second": ("second", "new")}
+
+
+def test_what_was_encrypted_anew_needs_the_old_key_no_longer(story: Story) -> None:
+    assert story.after == {"first": ("first", "new"), "second": ("second", "new")}
+
+
+@contextmanager
+def _guest(stack: LocalStack, folder: Path, **plugins: type[Consumer]) -> Iterator[httpx.Client]:
+    """A guest cluster whose kube-apiserver calls these plugins, the first one to encrypt."""
+    folder.mkdir()
+    with ExitStack() as running:
+        for name, plugin in plugins.items():
+            made = running.enter_context(plugin(stack, program(plugin.program), folder / name))
+            assert made.work() == ""
+        sockets = {name: str(folder / name / "kms.sock") for name in plugins}
+        options = {"encryption_provider_config": encryption(folder, **sockets)}
+        yield running.enter_context(guest(stack, folder, **options))
+
+
+def _write(http: httpx.Client, name: str) -> None:
+    body = {"metadata": {"name": name}, "stringData": {"name": name}}
+    http.post(_SECRETS, json=body).raise_for_status()
+
+
+def _encrypt_anew(http: httpx.Client, name: str) -> None:
+    """Write what is there, as HyperShift's migration does of everything."""
+    path = f"{_SECRETS}/{name}"
+    http.put(path, json=http.get(path).raise_for_status().json()).raise_for_status()
+
+
+def _seen(stack: LocalStack, http: httpx.Client, *names: str) -> dict[str, tuple[str, str]]:
+    found = {}
+    for name in names:
+        read = http.get(f"{_SECRETS}/{name}").raise_for_status().json()["data"]["name"]
+        key = re.match(rb"k8s:enc:kms:v2:(\w+):", stored := in_etcd(stack, name))
+        assert key, stored
+        found[name] = (base64.b64decode(read).decode(), key[1].decode())
+    return found
+
+
+def _make_next_vault(stack: LocalStack) -> None:
+    """A vault with a key of the same name, as somebody makes it beside the stack."""
+    seed = yaml.safe_load((ROOT / "cloud/emulated/seed.yaml").read_text(encoding="utf-8"))
+    seed["vaults"].append({**seed["vaults"][0], "name": _NEXT})
+    file = stack.state / "seed.yaml"
+    file.write_text(yaml.safe_dump(seed), encoding="utf-8")
+    stack.local_cloud("seed", "--seed", str(file))
+
+
+def _moved(key: str) -> str:
+    return re.sub("//[^.]+", f"//{_NEXT}", key)
