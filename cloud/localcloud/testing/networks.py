@@ -15,6 +15,8 @@ ADDRESS: Final = f"{NETWORK}/publicIPAddresses/infra"
 BALANCER: Final = f"{NETWORK}/loadBalancers/infra"
 ZONE: Final = f"{NETWORK}/privateDnsZones/hc1.example.com"
 DISK: Final = f"{MANAGED}/providers/Microsoft.Compute/disks/pvc-1"
+INTERFACE: Final = f"{NETWORK}/networkInterfaces/worker-0-nic"
+MACHINE: Final = f"{MANAGED}/providers/Microsoft.Compute/virtualMachines/worker-0"
 LINK: Final = f"{ZONE}/virtualNetworkLinks/hc1-infra"
 
 
@@ -76,6 +78,31 @@ def disk_body(**changes: Any) -> dict[str, Any]:
     """An empty disk of 4 GiB, as the disk driver makes it."""
     properties = {"creationData": {"createOption": "Empty"}, "diskSizeGB": changes.pop("size", 4), **changes}
     return {**in_eastus(**properties), "sku": {"name": "Premium_LRS"}, "zones": ["1"]}
+
+
+def interface_body(*addresses: str) -> dict[str, Any]:
+    """An interface with these addresses, else one of Azure's choice."""
+    chosen: list[dict[str, Any]] = [{"privateIPAddress": address} for address in addresses] or [{}]
+    return in_eastus(
+        ipConfigurations=[
+            {"name": f"pipConfig{number}", "properties": {"subnet": {"id": SUBNET}, **address}}
+            for number, address in enumerate(chosen)
+        ]
+    )
+
+
+def machine_body(interface: str = INTERFACE, **properties: Any) -> dict[str, Any]:
+    """A machine, as the Cluster API provider makes it."""
+    network = {"networkInterfaces": [{"id": interface, "properties": {"primary": True}}]}
+    return in_eastus(hardwareProfile={"vmSize": "Standard_D4s_v3"}, networkProfile=network, **properties)
+
+
+def attached(*disks: str, **changes: Any) -> dict[str, Any]:
+    """The body that attaches disks to a machine, as the disk driver writes it."""
+    listed = [
+        {"lun": lun, "createOption": "Attach", "managedDisk": {"id": disk}, **changes} for lun, disk in enumerate(disks)
+    ]
+    return in_eastus(storageProfile={"dataDisks": listed})
 
 
 ORDERED: Final = (

@@ -214,7 +214,7 @@ REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     "no bearer": lambda cloud: cloud.without(cloud.arm, ARM, "GET", GROUP, **{"api-version": "2024-01-01"}),
     "token for another service": _other_audience,
     "another subscription": lambda cloud: cloud.call("GET", f"/subscriptions/{ONE}/resourceGroups/g"),
-    "no ARM path": lambda cloud: cloud.call("GET", "/subscriptions//x"),
+    "no ARM path": lambda cloud: cloud.call("GET", "/"),
     "type that is not emulated": lambda cloud: cloud.call("GET", f"{GROUP}/providers/Microsoft.Web/sites/one"),
     "operation that is not emulated": lambda cloud: cloud.call("PATCH", GROUP, LOCATION),
     "write to a collection": lambda cloud: cloud.call("PUT", VAULT.rpartition("/")[0], LOCATION),

@@ -12,7 +12,9 @@ from localcloud.testing.networks import (
     ADDRESS,
     BALANCER,
     DISK,
+    INTERFACE,
     LINK,
+    MACHINE,
     MANAGED,
     NETWORK,
     SECURITY_GROUP,
@@ -20,9 +22,13 @@ from localcloud.testing.networks import (
     VNET,
     ZONE,
     address_body,
+    attached,
     balancer_body,
+    disk_body,
     in_eastus,
+    interface_body,
     link_body,
+    machine_body,
     make,
     record_body,
     subnet_body,
@@ -34,13 +40,20 @@ from tests.coverage.cloud import CoverageCloud
 Provoke = Callable[[CoverageCloud], httpx.Response]
 _OTHER: Final = f"{VNET}/subnets/other"
 _SECOND_ZONE: Final = f"{NETWORK}/privateDnsZones/hc2.example.com"
+_ELSEWHERE: Final = f"{SUBSCRIPTION}/resourceGroups/elsewhere"
+_ZONE_ELSEWHERE: Final = ZONE.replace(MANAGED, _ELSEWHERE)
+_REGISTERED: Final = link_body(registers=True)
+_MACHINE: Final = ((INTERFACE, interface_body()), (MACHINE, machine_body()))
+_ATTACHED: Final = (*_MACHINE, (DISK, disk_body()), (MACHINE, attached(DISK)))
 
 
-def _refused(method: str, path: str, body: object = None) -> Provoke:
-    """A request after the whole infrastructure was made."""
+def _refused(method: str, path: str, body: object = None, *before: tuple[str, object]) -> Provoke:
+    """A request after the whole infrastructure was made, and `before` written."""
 
     def provoke(cloud: CoverageCloud) -> httpx.Response:
         make(cloud)
+        for written, content in before:
+            assert cloud.call("PUT", written, content).is_success
         return cloud.call(method, path, body)
 
     return provoke
@@ -60,42 +73,6 @@ def _blocked(cloud: CoverageCloud) -> httpx.Response:
     assert cloud.call("PUT", f"{network}/subnets/default", subnet_body()).status_code == 201
     accepted = cloud.call("DELETE", MANAGED)
     return cloud.call("GET", httpx.URL(accepted.headers["Location"]).path)
-
-
-def _subnet_in_use(cloud: CoverageCloud) -> httpx.Response:
-    make(cloud)
-    configuration = {"name": "one", "properties": {"subnet": {"id": SUBNET}}}
-    interfaces = "Microsoft.Network/networkInterfaces"
-    cloud.put(f"{MANAGED}/providers/{interfaces}/node-0", interfaces, {"ipConfigurations": [configuration]})
-    return cloud.call("DELETE", SUBNET)
-
-
-def _skus(cloud: CoverageCloud) -> httpx.Response:
-    make(cloud)
-    basic = f"{ADDRESS}-2"
-    cloud.call("PUT", basic, address_body("Basic"))
-    return cloud.call("PUT", f"{BALANCER}-2", balancer_body(f"{BALANCER}-2", basic))
-
-
-def _second_zone(cloud: CoverageCloud) -> httpx.Response:
-    make(cloud)
-    cloud.group("elsewhere")
-    zone = ZONE.replace("hc1-infra/providers", "elsewhere/providers")
-    cloud.call("PUT", zone, zone_body())
-    return cloud.call("PUT", f"{zone}/virtualNetworkLinks/one", link_body())
-
-
-def _second_registration(cloud: CoverageCloud) -> httpx.Response:
-    make(cloud)
-    cloud.call("PUT", LINK, link_body(registers=True))
-    cloud.call("PUT", _SECOND_ZONE, zone_body())
-    return cloud.call("PUT", f"{_SECOND_ZONE}/virtualNetworkLinks/one", link_body(registers=True))
-
-
-def _moved_link(cloud: CoverageCloud) -> httpx.Response:
-    make(cloud)
-    cloud.call("PUT", f"{VNET}-2", vnet_body())
-    return cloud.call("PUT", LINK, link_body(f"{VNET}-2"))
 
 
 def _outbound(**properties: Any) -> dict[str, Any]:
@@ -122,7 +99,16 @@ NETWORK_REFUSALS: Final[Mapping[str, Provoke]] = {
         BALANCER,
         _outbound(**_NO_POOL, frontendIPConfigurations=[{"id": f"{BALANCER}/frontendIPConfigurations/infra"}]),
     ),
-    "deletion of a subnet in use": _subnet_in_use,
+    "deletion of a subnet in use": _refused("DELETE", SUBNET, None, *_MACHINE),
+    "deletion of an interface in use": _refused("DELETE", INTERFACE, None, *_MACHINE),
+    "address of two interfaces": _refused("PUT", f"{INTERFACE}-2", interface_body("10.0.0.4"), *_MACHINE),
+    "machine without a network": _refused("PUT", MACHINE, in_eastus(hardwareProfile={})),
+    "deletion of an attached disk": _refused("DELETE", DISK, None, *_ATTACHED),
+    "disk of another machine": _refused(
+        *("PUT", f"{MACHINE}-2", attached(DISK)),
+        *_ATTACHED,
+    ),
+    "disk that is not there": _refused("PUT", MACHINE, attached(DISK), *_MACHINE),
     "deletion of a security group in use": _refused("DELETE", SECURITY_GROUP),
     "deletion of a public address in use": _refused("DELETE", ADDRESS),
     "standard address that is not static": _refused(
@@ -130,7 +116,10 @@ NETWORK_REFUSALS: Final[Mapping[str, Provoke]] = {
     ),
     "idle timeout out of range": _refused("PUT", f"{ADDRESS}-2", address_body(idleTimeoutInMinutes=3)),
     "frontend without an address": _refused("PUT", BALANCER, balancer_body(address=None)),
-    "SKUs that differ": _skus,
+    "SKUs that differ": _refused(
+        *("PUT", f"{BALANCER}-2", balancer_body(f"{BALANCER}-2", f"{ADDRESS}-2")),
+        (f"{ADDRESS}-2", address_body("Basic")),
+    ),
     "public address of two load balancers": _refused("PUT", f"{BALANCER}-2", balancer_body(f"{BALANCER}-2")),
     "outbound rule without a frontend": _refused("PUT", BALANCER, _outbound(**_NO_POOL)),
     "zone's name": _refused("PUT", f"{NETWORK}/privateDnsZones/example", zone_body()),
@@ -138,9 +127,15 @@ NETWORK_REFUSALS: Final[Mapping[str, Provoke]] = {
     "deletion of a zone with links": _refused("DELETE", ZONE),
     "link to nothing": _refused("PUT", LINK, {"location": "global", "properties": {}}),
     "network linked twice to a zone": _refused("PUT", f"{LINK}-2", link_body()),
-    "network linked to two zones of a name": _second_zone,
-    "network that registers in two zones": _second_registration,
-    "link to another network": _moved_link,
+    "network linked to two zones of a name": _refused(
+        *("PUT", f"{_ZONE_ELSEWHERE}/virtualNetworkLinks/one", link_body()),
+        *((_ELSEWHERE, {"location": "eastus"}), (_ZONE_ELSEWHERE, zone_body())),
+    ),
+    "network that registers in two zones": _refused(
+        *("PUT", f"{_SECOND_ZONE}/virtualNetworkLinks/one", _REGISTERED),
+        *((LINK, _REGISTERED), (_SECOND_ZONE, zone_body())),
+    ),
+    "link to another network": _refused("PUT", LINK, link_body(f"{VNET}-2"), (f"{VNET}-2", vnet_body())),
     "name of a record": _refused("PUT", f"{ZONE}/A/a..b", record_body("10.0.0.4")),
     "lifetime of a record": _refused("PUT", f"{ZONE}/A/api", record_body("10.0.0.4", ttl=0)),
     "record without an address": _refused("PUT", f"{ZONE}/A/api", record_body("10.0.0")),
@@ -150,9 +145,7 @@ NETWORK_REFUSALS: Final[Mapping[str, Provoke]] = {
         "PUT", SECURITY_GROUP, in_eastus(securityRules=[{"name": "in", "properties": {"protocol": "Tcp"}}])
     ),
     "security rule without a source": _refused(
-        "PUT",
-        SECURITY_GROUP,
-        in_eastus(securityRules=[{"name": "in", "properties": _RULE}]),
+        "PUT", SECURITY_GROUP, in_eastus(securityRules=[{"name": "in", "properties": _RULE}])
     ),
     "load balancer's part without a member": _refused(
         "PUT", BALANCER, balancer_body(probes=[{"name": "up", "properties": {"port": 80}}])

@@ -1,28 +1,38 @@
-"""Microsoft.Compute: disks and snapshots without content, the sizes of machines, and what only the seed creates.
+"""Microsoft.Compute: disks and snapshots without content, machines that run nothing, and the sizes of machines.
 
-Sources: azure-rest-api-specs `compute/…/DiskRP/2025-01-02/{disk,snapshot}.json`, `Skus/2021-07-01/skus.json`. Disks are
-made at once, and attached to nothing.
+Sources: azure-rest-api-specs `compute/…/DiskRP/2025-01-02/{disk,snapshot}.json`, `Skus/2021-07-01/skus.json`,
+`ComputeRP/2024-07-01/virtualMachine.json`. Everything is made at once.
 """
 
 from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
 from starlette.responses import Response
 
 from localcloud.azure.arm import errors
-from localcloud.azure.arm.network_rules import check_name
+from localcloud.azure.arm.managedidentity import IDENTITIES
+from localcloud.azure.arm.network_rules import (
+    INTERFACES,
+    MACHINES,
+    check_name,
+    reference,
+    referenced,
+    refuse_used_interface,
+    subscription_resources,
+)
 from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, SeededType, WrittenType, collection
+from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.shared.understood import ANY, Understood
 from localcloud.core.clock import now, rfc3339
+from localcloud.core.store import Document
 
-_SEEDED: Final = ("Microsoft.Compute/virtualMachines", "Microsoft.Compute/virtualMachineScaleSets")
-# What a client may send beside `creationData`: kept as it is, for nothing here attaches or reads a disk.
+# What a client may send beside `creationData`: kept as it is, for nothing here reads a disk.
 _DISK: Final = {**TRACKED, "sku": None, "zones": None, "properties": {ANY: None, "creationData": None}}
 _COPIES: Final = ("Copy", "Restore", "CopyStart")
 
@@ -47,9 +57,7 @@ class Disks(WrittenType):
             if copied is None:
                 raise ServiceError(404, "NotFound", f"Resource {source.get('sourceResourceId')} is not found.")
             size = size or copied["properties"].get("diskSizeGB")
-        for name, value in (("creationData.createOption", source.get("createOption")), ("diskSizeGB", size)):
-            if value is None:
-                raise ServiceError(400, "InvalidParameter", f"Required parameter 'disk.{name}' is missing (null).")
+        _require({"disk.creationData.createOption": source.get("createOption"), "disk.diskSizeGB": size})
         kept = {
             **properties,
             "diskSizeGB": size,
@@ -64,6 +72,94 @@ class Disks(WrittenType):
         answer = self.written(call, {**resource, "properties": kept})
         answer.status_code = 200  # of a new one, too: clients take 200 and 202 alone
         return answer
+
+    def before_deletion(self, call: Call, resource: Document) -> None:
+        if (machine := _machine_with(call, resource["id"])) is not None:
+            message = f"Disk {resource['name']} is attached to VM {machine}."
+            raise ServiceError(409, "OperationNotAllowed", message)
+
+    def present(self, call: Call, resource: Document) -> dict[str, Any]:
+        if (machine := _machine_with(call, resource["id"])) is None:
+            return public(resource)
+        properties = {**resource["properties"], "diskState": "Attached"}
+        return {**public(resource), "managedBy": machine, "properties": properties}
+
+
+class VirtualMachines(WrittenType):
+    """Machines, whose disk of the operating system is no resource.
+
+    A PUT leaves what it does not have as it is, and needs the right to join what it has: the disk driver, which
+    attaches disks by a PUT of nothing else, may not join an interface (`roles.yaml`).
+    """
+
+    name = MACHINES
+    reads = MappingProxyType(
+        {
+            "PUT": Understood.of(
+                body={
+                    **TRACKED,
+                    "zones": None,
+                    "identity": {"type": None, "userAssignedIdentities": None},
+                    "properties": {ANY: None},
+                }
+            ),
+            "DELETE": Understood.of("forcedeletion"),
+        }
+    )
+
+    async def put(self, call: Call) -> Response:
+        resource = self.envelope(call, tracked=True)
+        current: Document = call.current or {"properties": {}}
+        check_name(call.path.name)
+        before, written = current["properties"], call.properties
+        self._join(call, (written.get("networkProfile") or {}).get("networkInterfaces") or [], resource)
+        storage = {**before.get("storageProfile", {}), **written.get("storageProfile", {})}
+        disks = [disk for disk in storage.get("dataDisks") or [] if not disk.get("toBeDetached")]
+        for disk in disks:
+            _check_attached(call, resource["id"], str(reference(disk.get("managedDisk"))))
+        made = {"vmId": str(uuid.uuid4()), "timeCreated": rfc3339(now()), "provisioningState": "Succeeded"}
+        kept = {**made, **before, **written, "storageProfile": {**storage, "dataDisks": disks}}
+        _require({name: kept.get(name) for name in ("hardwareProfile", "networkProfile")})
+        # Read by the machine alone.
+        hidden = ("adminPassword", "customData", "secrets")
+        kept |= {"osProfile": {name: value for name, value in kept.get("osProfile", {}).items() if name not in hidden}}
+        asked = {**current, **call.body}
+        resource |= {name: asked[name] for name in ("identity", "zones") if name in asked}
+        return self.written(call, {**resource, "properties": kept})
+
+    def _join(self, call: Call, interfaces: Iterable[Mapping[str, Any]], machine: Document) -> None:
+        ids = [str(reference(interface)) for interface in interfaces]
+        call.require_linked(self.name, f"{INTERFACES}/join/action", ids)
+        for interface in ids:
+            referenced(call, interface, machine["id"], machine["location"])
+            refuse_used_interface(call, interface, machine["id"])
+        identities = (call.body.get("identity") or {}).get("userAssignedIdentities") or {}
+        call.require_linked(self.name, f"{IDENTITIES}/assign/action", identities)
+
+
+def _check_attached(call: Call, machine: str, disk: str) -> None:
+    """Refuse a disk that is not there, or another machine's."""
+    if call.resources.get(disk) is None:
+        raise ServiceError(404, "NotFound", f"Disk {disk} is not found.")
+    owner = _machine_with(call, disk)
+    if owner is not None and owner.lower() != machine.lower():
+        message = f"Disk '{disk}' cannot be attached as the disk is already owned by VM '{owner}'."
+        raise ServiceError(409, "ConflictingUserInput", message)
+
+
+def _machine_with(call: Call, disk_id: str) -> str | None:
+    """Id of the machine to which this disk is attached."""
+    for machine in subscription_resources(call, MACHINES):
+        for disk in machine["properties"].get("storageProfile", {}).get("dataDisks", []):
+            if str(reference(disk.get("managedDisk"))).lower() == disk_id.lower():
+                return str(machine["id"])
+    return None
+
+
+def _require(parameters: Mapping[str, Any]) -> None:
+    for name, value in parameters.items():
+        if value is None:
+            raise ServiceError(400, "InvalidParameter", f"Required parameter '{name}' is missing (null).")
 
 
 # Of each size: processors and memory in GiB. Enough for a program that looks whether its size is there.
@@ -116,4 +212,4 @@ def _size(region: str, name: str, processors: int, memory: int) -> dict[str, Any
 def types() -> tuple[ResourceType, ...]:
     """The namespace's resource types."""
     written = (Disks(f"Microsoft.Compute/{name}") for name in ("disks", "snapshots"))
-    return (*map(SeededType, _SEEDED), *written, Skus())
+    return VirtualMachines(), SeededType("Microsoft.Compute/virtualMachineScaleSets"), *written, Skus()

@@ -21,8 +21,8 @@ from localcloud.azure.arm.dns import (
     VirtualNetworkLinks,
     links_to,
 )
+from localcloud.azure.arm.interfaces import NetworkInterfaces
 from localcloud.azure.arm.network_rules import (
-    INTERFACES,
     LOAD_BALANCERS,
     NAME,
     NAT_GATEWAYS,
@@ -178,22 +178,6 @@ class NetworkSecurityGroups(WrittenType):
     def present(self, call: Call, resource: Document) -> dict[str, Any]:
         used = [{"id": subnet_id} for subnet_id in subnets_with(call, resource["id"])]
         return {**public(resource), "properties": {**resource["properties"], **({"subnets": used} if used else {})}}
-
-
-class NetworkInterfaces(WrittenType):
-    """Interfaces of machines, kept as they are written: each address is in a subnet that its writer may join."""
-
-    name = INTERFACES
-    reads = MappingProxyType({"PUT": Understood.of(body={**TRACKED, "properties": {ANY: None}})})
-
-    async def put(self, call: Call) -> Response:
-        resource = self.envelope(call, tracked=True)
-        check_name(call.path.name)
-        for configuration in call.properties.get("ipConfigurations") or []:
-            subnet = reference((configuration.get("properties") or {}).get("subnet")) or ""
-            call.require_linked(INTERFACES, f"{SUBNETS}/join/action", [subnet])
-            referenced(call, subnet, resource["id"])
-        return self.written(call, {**resource, "properties": {**call.properties, "provisioningState": "Succeeded"}})
 
 
 def write_subnet(call: Call, network_id: str, name: str, wanted: dict[str, Any]) -> None:

@@ -22,6 +22,7 @@ NAT_GATEWAYS: Final = "Microsoft.Network/natGateways"
 LOAD_BALANCERS: Final = "Microsoft.Network/loadBalancers"
 PUBLIC_ADDRESSES: Final = "Microsoft.Network/publicIPAddresses"
 INTERFACES: Final = "Microsoft.Network/networkInterfaces"
+MACHINES: Final = "Microsoft.Compute/virtualMachines"
 # Of each of them: azure-docs `resource-name-rules`, 1-80 characters (a virtual network's: 2-64).
 NAME: Final = re.compile(r"[a-zA-Z0-9]([\w.-]{0,78}\w)?", re.ASCII)
 # Of a security rule; `required` in azure-rest-api-specs network 2024-05-01, and priority (issue 22448).
@@ -114,3 +115,24 @@ def users_of_subnet(call: Call, subnet_id: str) -> list[str]:
         for configuration in owner["properties"].get(key, [])
         if (reference(configuration["properties"].get("subnet")) or "").lower() == subnet_id.lower()
     ]
+
+
+def machine_of(call: Call, interface_id: str) -> str | None:
+    """Id of the machine that has an interface."""
+    for machine in subscription_resources(call, MACHINES):
+        for interface in machine["properties"].get("networkProfile", {}).get("networkInterfaces", []):
+            if str(reference(interface)).lower() == interface_id.lower():
+                return str(machine["id"])
+    return None
+
+
+def refuse_used_interface(call: Call, interface_id: str, but: str = "") -> None:
+    """Refuse what needs an interface that no machine but this one has: 400."""
+    machine = machine_of(call, interface_id)
+    if machine is not None and machine.lower() != but.lower():
+        raise ServiceError(
+            400,
+            "NicInUse",
+            f"Network Interface {interface_id} is used by existing resource {machine}. In order to delete the network "
+            "interface, it must be dissociated from the resource. To learn more, see aka.ms/deletenic.",
+        )

@@ -106,10 +106,11 @@ class ArmPath:
 
 def parse(path: str, method: str) -> ArmPath:
     """Parse a request path; raises 404 for a path that is not an ARM path, and 501 for one of providers alone."""
-    segments = path.strip("/").split("/")
+    # An empty one has no meaning: openshift/cloud-network-config-controller asks for `networkInterfaces/%2F<name>`.
+    segments = [segment for segment in path.split("/") if segment]
     scope: str | None
     lowered = [segment.lower() for segment in segments]
-    if "" in segments:
+    if not segments:
         raise _no_such_path(path)
     if "providers" not in lowered or _PROVIDERS.fullmatch(path):
         namespace, scope, rest = RESOURCES, None, segments

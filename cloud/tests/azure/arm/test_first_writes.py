@@ -9,12 +9,17 @@ from localcloud.testing.arm import SUBSCRIPTION, ArmWorld, error, storage_accoun
 from localcloud.testing.networks import (
     ADDRESS,
     DISK,
+    INTERFACE,
+    MACHINE,
     MANAGED,
     NETWORK,
     SUBNET,
     ZONE,
     address_body,
+    attached,
     disk_body,
+    interface_body,
+    machine_body,
     make,
     record_body,
 )
@@ -132,16 +137,61 @@ def test_the_provider_of_cluster_api_lists_the_sizes_of_its_region(world: ArmWor
 
 def test_the_network_controller_writes_an_address_of_an_interface_into_its_subnet(world: ArmWorld) -> None:
     controller = operator(world, "Network Operator")
-    interface = f"{NETWORK}/networkInterfaces/worker-0-nic"
-    addresses = [
-        {"name": f"pipConfig{last}", "properties": {"privateIPAddress": f"10.0.0.{last}", "subnet": {"id": SUBNET}}}
-        for last in (4, 5)
-    ]
-    one, two = ({"location": "eastus", "properties": {"ipConfigurations": addresses[:count]}} for count in (1, 2))
+    world.call("PUT", f"{INTERFACE}-1", interface_body())
+    doubled = f"{NETWORK}/networkInterfaces//worker-0-nic"  # as it asks
+    two, taken = interface_body("10.0.0.9", "10.0.0.5"), interface_body("10.0.0.4")
 
-    assert world.call("PUT", interface, one).status_code == 201
-    assert world.call("PUT", interface, two, caller=controller).status_code == 200
-    assert world.call("GET", interface).json()["properties"]["ipConfigurations"] == addresses
-    elsewhere = world.principal((_ROLE.format("Network Operator"), interface))
-    assert error(world.call("PUT", interface, one, caller=elsewhere))[1] == "LinkedAuthorizationFailed"
+    assert world.call("PUT", INTERFACE, interface_body()).status_code == 201
+    assert world.call("PUT", doubled, two, caller=controller).status_code == 200
+
+    found = world.call("GET", doubled, caller=controller).json()["properties"]["ipConfigurations"]
+    assert [each["properties"]["privateIPAddress"] for each in found] == ["10.0.0.9", "10.0.0.5"]
+    assert (found[0]["id"], found[0]["properties"]["primary"]) == (f"{INTERFACE}/ipConfigurations/pipConfig0", True)
+    assert error(world.call("PUT", INTERFACE, taken))[1] == "PrivateIPAddressIsAllocated"
+    elsewhere = world.principal((_ROLE.format("Network Operator"), INTERFACE))
+    assert error(world.call("PUT", INTERFACE, two, caller=elsewhere))[1] == "LinkedAuthorizationFailed"
     assert error(world.call("DELETE", SUBNET))[1] == "InUseSubnetCannotBeDeleted"
+
+
+def test_an_address_that_nobody_chose_is_the_next_of_the_subnet(world: ArmWorld) -> None:
+    for number, address in enumerate(("10.0.0.4", "10.0.0.5")):
+        made = world.call("PUT", f"{INTERFACE}-{number}", interface_body()).json()["properties"]["ipConfigurations"]
+        assert made[0]["properties"]["privateIPAddress"] == address
+
+
+def test_the_provider_of_cluster_api_makes_and_deletes_a_machine(world: ArmWorld) -> None:
+    provider = operator(world, "Hosted Control Planes Cluster API Provider")
+    identity = world.managed_identity("acr-pull")
+    secret = {"adminUsername": "core", "adminPassword": "p", "customData": "aWduaXRpb24="}
+    body = machine_body(osProfile=secret)
+    pulls = {"type": "UserAssigned", "userAssignedIdentities": {str(identity.resource_id): {}}}
+
+    assert world.call("PUT", INTERFACE, interface_body(), caller=provider).status_code == 201
+    assert [world.call("PUT", MACHINE, body, caller=provider).status_code for _ in range(2)] == [201, 200]
+
+    assert world.call("GET", MACHINE).json()["properties"]["osProfile"] == {"adminUsername": "core"}
+    assert world.call("GET", INTERFACE).json()["properties"]["virtualMachine"] == {"id": MACHINE}
+    refused = world.call("PUT", MACHINE, {**body, "identity": pulls}, caller=provider)
+    assert error(refused)[1] == "LinkedAuthorizationFailed"
+    assert error(world.call("DELETE", INTERFACE, caller=provider))[1] == "NicInUse"
+    assert world.call("DELETE", MACHINE, forceDeletion="true", caller=provider).status_code == 200
+    assert world.call("DELETE", INTERFACE, caller=provider).status_code == 200
+
+
+def test_the_disk_driver_attaches_disks_and_leaves_the_rest_of_a_machine_as_it_is(world: ArmWorld) -> None:
+    driver = operator(world, "Disk Storage Operator")
+    for path, body in ((INTERFACE, interface_body()), (MACHINE, machine_body(osProfile={})), (DISK, disk_body())):
+        assert world.call("PUT", path, body).is_success
+    before = world.call("GET", MACHINE).json()["properties"]
+
+    assert world.call("PUT", MACHINE, attached(DISK.lower()), caller=driver).status_code == 200
+
+    disk, machine = (world.call("GET", path, caller=driver).json() for path in (DISK, MACHINE))
+    assert (disk["managedBy"], disk["properties"]["diskState"]) == (MACHINE, "Attached")
+    assert [each["lun"] for each in machine["properties"]["storageProfile"]["dataDisks"]] == [0]
+    assert error(world.call("DELETE", DISK, caller=driver))[1] == "OperationNotAllowed"
+    assert world.call("PUT", MACHINE, attached(DISK, toBeDetached=True), caller=driver).status_code == 200
+    assert world.call("GET", MACHINE).json()["properties"] == before
+    assert "managedBy" not in world.call("GET", DISK).json()
+    assert error(world.call("PUT", MACHINE, attached(f"{DISK}-not-there"), caller=driver))[0] == 404
+    assert error(world.call("PUT", MACHINE, machine_body(), caller=driver))[1] == "LinkedAuthorizationFailed"
