@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from typing import Final
 import pytest
 
 from ops.fleet.workspace.__main__ import command
+from ops.stack import plugins
 from ops.stack.environment import variables
 from ops.stack.plugins import cached, install_pinned
 from tests.architecture.source import ROOT
@@ -67,6 +69,23 @@ def test_what_the_image_runs_is_where_the_image_has_it() -> None:
     assert "ops/fleet/workspace/pulumi /usr/local/bin/pulumi" in final
     for script in ("pulumi", "prepare"):
         assert (DIRECTORY / script).stat().st_mode & 0o111, f"{script} is not executable"
+
+
+def test_the_image_has_the_pinned_plugins_where_prepare_finds_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    homes: list[str] = []
+
+    def provide(stack: str, environment: Mapping[str, str]) -> None:
+        homes.append(environment["PULUMI_HOME"])
+
+    monkeypatch.setattr(plugins, "provide_pinned", provide)
+    [line] = [argument for _, argument in instructions()[0] if argument.startswith("PULUMI_HOME=")]
+    home, *_, program = shlex.split(line)
+    monkeypatch.setenv(*home.split("="))
+
+    exec(program)  # noqa: S102 - a line of the image's file
+
+    assert homes == ["/opt/pulumi"]
+    assert f"{homes[0]}/plugins" in (DIRECTORY / "prepare").read_text(encoding="utf-8")
 
 
 def test_the_pods_user_may_start_the_plugins_that_another_user_has_installed(
