@@ -150,15 +150,15 @@ def _key_vault_user_identity(
 ) -> ExistingIdentity | AddOnIdentity | NewIdentity:
     user = settings.key_vault_user
     if user.name is not None:
-        group = prerequisites.node_resource_group if cluster is None else cluster.node_resource_group
+        group = prerequisites.management_cluster.node_resource_group if cluster is None else cluster.node_resource_group
         return NewIdentity(name=user.name, node_resource_group=group)
     if user.client_id is not None and user.object_id is not None:
         return ExistingIdentity(client_id=user.client_id, object_id=user.object_id)
     if cluster is not None:
         return cluster.add_on
-    if prerequisites.add_on_identity is None:
+    if prerequisites.management_cluster.add_on_identity is None:
         raise AssertionError("the settings ask for the add-on's identity, and look_up demands it then")
-    return prerequisites.add_on_identity
+    return prerequisites.management_cluster.add_on_identity
 
 
 _RENEWED: Final = ("notAfter", "renewAfter", "thumbprint", "generation")

@@ -7,17 +7,23 @@ cluster tells why.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pulumi
 
 from components.azure.control_plane_identity import CredentialSummary, ImportedCredential, summary_of
-from components.preflight.azure_objects import Answers, managed_identity, stored_secret
+from components.preflight.azure_objects import (
+    Answers,
+    AzureObject,
+    Existence,
+    managed_identity,
+    stored_secret,
+)
 from identity.azure.errors import AccessError, AzureRefusedError
 from identity.credentials import renewal_request, rfc3339
 from identity.credentials.certificate_rules import CLOCK_SKEW
@@ -49,12 +55,47 @@ if TYPE_CHECKING:
     from identity.azure.client import AzureClient
 
 
-def imported_credential(
+# The credentials of managed identities by hosted cluster and catalogue field.
+ImportedCredentials: TypeAlias = Mapping[str, Mapping[str, ImportedCredential]]
+
+
+def _imported(settings: Settings) -> Iterator[tuple[HostedClusterSettings, Place, IdentitySettings]]:
+    for index, cluster in enumerate(settings.hosted_clusters):
+        for row in cluster.enabled_rows:
+            if (identity := cluster.identity(row)).source == "managed-identity":
+                yield cluster, ("hostedClusters", index, "identities", row.field), identity
+
+
+def imported_objects(settings: Settings, vault: str) -> Iterator[AzureObject]:
+    """The managed identities and their secrets; one that a document from a file is written to need not exist."""
+    for _, place, identity in _imported(settings):
+        yield AzureObject((*place, "resourceId"), managed_identity(identity.resource_id or ""))
+        is_stored = identity.credential is not None and identity.credential.secret_name is not None
+        existence = Existence.REQUIRED if is_stored else Existence.OPTIONAL
+        yield AzureObject((*place, "credential", "secretName"), stored_secret(vault, identity), existence=existence)
+
+
+def imported_credentials(
+    settings: Settings, answers: Answers, vault: str
+) -> tuple[ImportedCredentials, Sequence[Problem]]:
+    """The credentials of which nothing is missing, and what is wrong with the others; `vault` is the vault's ARM id."""
+    found: dict[str, dict[str, ImportedCredential]] = {cluster.name: {} for cluster in settings.hosted_clusters}
+    problems: list[Problem] = []
+    for cluster, place, identity in _imported(settings):
+        try:
+            if (credential := _credential(settings, identity, place, answers, vault)) is not None:
+                found[cluster.name][str(place[-1])] = credential
+        except ConfigurationError as error:
+            problems += error.problems
+    return found, problems
+
+
+def _credential(
     settings: Settings, identity: IdentitySettings, place: Place, answers: Answers, vault: str
 ) -> ImportedCredential | None:
     """The credential of the managed identity at `place`; None if what it needs is missing, which is reported already.
 
-    Raises ConfigurationError with everything that is wrong with it. `vault` is the vault's ARM id.
+    Raises ConfigurationError with everything that is wrong with it.
     """
     answer, credential = answers.get(managed_identity(identity.resource_id or "")), identity.credential
     stored = answers.get(stored_secret(vault, identity))

@@ -7,9 +7,9 @@ Policy or a person writes tags; decision record 0101 has the reasons.
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import pulumi
@@ -18,6 +18,8 @@ from components.azure.management_cluster import NODE_POOL
 from components.preflight.azure_objects import (
     Answers,
     AzureLookup,
+    AzureObject,
+    Existence,
     is_same_location,
     managed_identity,
     management_cluster,
@@ -29,11 +31,11 @@ from components.preflight.azure_objects import (
     storage_account,
     virtual_network,
 )
-from identity.credentials import renewal_request
 from identity.credentials.secret_tags import OWNER
 from identity.naming import STACK_TAG, managed_identity_id, storage_account_id
 from identity.outputs import StackOutputs
-from identity.settings import HostedClusterSettings, ManagementClusterSettings, Problem, Settings, VaultSettings
+from identity.settings import HostedClusterSettings, Problem, Settings, VaultSettings
+from identity.settings.schema.access import CreationSettings
 from identity.settings.schema.model import managed_identity_of
 from identity.settings.schema.problems import Place, show, to_set
 
@@ -41,62 +43,79 @@ from identity.settings.schema.problems import Place, show, to_set
 _Values: TypeAlias = tuple[Place, object, object]
 
 
-def made_lookups(settings: Settings) -> Iterator[tuple[Place, AzureLookup]]:
-    """What the stack makes and then cannot change everything of; none of it needs to exist.
+def made_objects(settings: Settings, *, renews_only: bool) -> Iterator[AzureObject]:
+    """What the stack makes with tags, or cannot change everything of; none of it needs to exist.
 
     A renewal changes nothing of it, and its identity may read the cluster alone.
     """
-    if settings.management_cluster is not None and settings.management_cluster.create is not None:
-        yield ("managementCluster", "name"), management_cluster(settings.management_cluster)
-    if renewal_request.is_renewal_run(os.environ):
+    cluster = settings.management_cluster
+    if cluster is not None and cluster.create is not None:
+        values = partial(_of_cluster, settings, cluster.create)
+        yield _made(("managementCluster", "name"), management_cluster(cluster), None if renews_only else values)
+    if renews_only:
         return
+    subscription, group = settings.subscription_id, settings.resource_group
     if settings.vault is not None:
-        yield ("vault", "name"), own_vault(settings, settings.vault)
+        yield _made(
+            ("vault", "name"), own_vault(settings, settings.vault), partial(_of_vault, settings, settings.vault)
+        )
+    if (reader := settings.key_vault_user.name) is not None and settings.has_key_vault_user:
+        identity = managed_identity(managed_identity_id(subscription, group, reader))
+        yield _made(("keyVaultUser", "name"), identity)
     for index, hosted in enumerate(settings.hosted_clusters):
+        place: Place = ("hostedClusters", index)
+        for arm_id in (
+            *(managed_identity_of(settings, hosted, row) for row in hosted.federated_rows),
+            *(managed_identity_of(settings, hosted, row) for row in hosted.optional_rows),
+        ):
+            yield _made(place, managed_identity(arm_id))
+        if hosted.issuer == "create" and hosted.issuer_name is not None:
+            yield _made(place, storage_account(storage_account_id(subscription, group, hosted.issuer_name)))
         if hosted.infrastructure == "create":
-            group = hosted.names(settings.subscription_id).managed_group
-            yield ("hostedClusters", index, "location"), resource_group(group)
+            yield from _infrastructure(hosted, subscription, place)
 
 
-def refused_changes(settings: Settings, answers: Answers) -> Iterator[Problem]:
-    """A problem for each value that is another in Azure; what the stack has not made yet has no answer."""
-    for place, lookup in made_lookups(settings):
-        if (answer := answers.get(lookup)) is None:
-            continue
-        for key, configured, present in _values(place, answer, settings):
-            if present is None or _is_same(configured, present):
-                continue
-            yield Problem(
-                place=key,
-                rule="unchangeable",
-                found=show(configured) if not isinstance(configured, list) else str(configured),
-                accepted=f"{_text(present)}, as {lookup.description} has it: Azure lets nobody change that",
-                fix=f"put {_text(present)} back" if isinstance(present, list) else to_set(key, _bare(present)),
-            )
+def _infrastructure(hosted: HostedClusterSettings, subscription: str, place: Place) -> Iterator[AzureObject]:
+    names, at = hosted.names(subscription), (*place, "location")
+    yield _made(at, resource_group(names.managed_group), lambda answer: [(at, hosted.location, answer.get("location"))])
+    lookups = [*map(resource_group, names.groups), virtual_network(names.network_id)]
+    lookups.append(security_group(names.security_group_id))
+    if hosted.dns is not None:
+        zone = names.private_zone_id(hosted.dns.base_domain)
+        lookups += [private_zone(zone), private_zone_link(hosted, zone, subscription)]
+    yield from (_made(place, lookup) for lookup in lookups)
 
 
-def _values(place: Place, answer: Mapping[str, Any], settings: Settings) -> Iterator[_Values]:
-    location = answer.get("location")
-    if place[0] == "hostedClusters":
-        yield place, settings.hosted_clusters[int(place[1])].location, location
-        return
-    yield ("location",), settings.location, location
-    if place[0] == "vault" and settings.vault is not None:
-        yield from _of_vault(settings.vault, answer.get("properties") or {})
-    elif settings.management_cluster is not None:
-        yield from _of_cluster(settings.management_cluster, answer)
+def _made(
+    place: Place, lookup: AzureLookup, values: Callable[[Mapping[str, Any]], Iterable[_Values]] | None = None
+) -> AzureObject:
+    """The object; each of the `values` that its answer has otherwise is refused."""
+
+    def is_unchanged(_: AzureObject, answer: Mapping[str, Any], __: Answers) -> Iterator[Problem]:
+        for key, configured, present in () if values is None else values(answer):
+            if present is not None and not _is_same(configured, present):
+                yield Problem(
+                    place=key,
+                    rule="unchangeable",
+                    found=show(configured) if not isinstance(configured, list) else str(configured),
+                    accepted=f"{_text(present)}, as {lookup.description} has it: Azure lets nobody change that",
+                    fix=f"put {_text(present)} back" if isinstance(present, list) else to_set(key, _bare(present)),
+                )
+
+    return AzureObject(place, lookup, [is_unchanged], Existence.MADE_HERE)
 
 
-def _of_vault(vault: VaultSettings, properties: Mapping[str, Any]) -> Iterator[_Values]:
+def _of_vault(settings: Settings, vault: VaultSettings, answer: Mapping[str, Any]) -> Iterator[_Values]:
+    properties = answer.get("properties") or {}
     days = properties.get("softDeleteRetentionInDays")
+    yield ("location",), settings.location, answer.get("location")
     yield ("vault", "softDeleteRetentionDays"), vault.soft_delete_retention_days, days
     # It can be switched on.
     yield ("vault", "purgeProtection"), vault.purge_protection, properties.get("enablePurgeProtection") or None
 
 
-def _of_cluster(cluster: ManagementClusterSettings, answer: Mapping[str, Any]) -> Iterator[_Values]:
-    if (creation := cluster.create) is None:
-        return
+def _of_cluster(settings: Settings, creation: CreationSettings, answer: Mapping[str, Any]) -> Iterator[_Values]:
+    yield ("location",), settings.location, answer.get("location")
     at: Place = ("managementCluster", "create")
     for pool in answer.get("agentPoolProfiles") or ():
         if pool.get("name") == NODE_POOL:
@@ -144,15 +163,17 @@ class ForeignTags:
     resources: tuple[_Tagged, ...] = field(default=())
 
     @classmethod
-    def among(cls, answers: Answers, settings: Settings, last: StackOutputs[Any]) -> ForeignTags:
-        """The tags in ARM's answers whose names neither the configuration nor the `last` complete run has.
+    def among(
+        cls, made: Iterable[AzureObject], answers: Answers, settings: Settings, last: StackOutputs[Any]
+    ) -> ForeignTags:
+        """The tags on what the stack has `made` whose names neither the configuration nor the `last` complete run has.
 
         A stack that has not recorded its names has no foreign ones: a name that was taken out would stay.
         """
         if "tagNames" not in last:
             return cls()
         own = {name.lower() for name in (*settings.tags, *last["tagNames"], STACK_TAG, OWNER)}
-        lookups = dict.fromkeys(lookup for _, lookup in (*made_lookups(settings), *tagged_lookups(settings)))
+        lookups = dict.fromkeys(each.lookup for each in made)
         resources = tuple(_tagged(lookup, answers[lookup]) for lookup in lookups if lookup in answers)
         names = {name for resource in resources for name in resource.tags if name.lower() not in own}
         return cls(frozenset(names), resources)
@@ -176,35 +197,6 @@ class ForeignTags:
         ignored = [f"tags[{json.dumps(name, ensure_ascii=False)}]" for name in sorted(self.names)]
         opts = pulumi.ResourceOptions.merge(args.opts, pulumi.ResourceOptions(ignore_changes=ignored))
         return pulumi.ResourceTransformationResult(args.props, opts)
-
-
-def tagged_lookups(settings: Settings) -> Iterator[tuple[Place, AzureLookup]]:
-    """What the stack makes with tags, beside `made_lookups`; none of it needs to exist."""
-    subscription, group, reader = settings.subscription_id, settings.resource_group, settings.key_vault_user.name
-    if reader is not None and settings.has_key_vault_user:
-        yield ("keyVaultUser", "name"), managed_identity(managed_identity_id(subscription, group, reader))
-    for index, hosted in enumerate(settings.hosted_clusters):
-        place: Place = ("hostedClusters", index)
-        identities = (
-            *(managed_identity_of(settings, hosted, row) for row in hosted.federated_rows),
-            *(managed_identity_of(settings, hosted, row) for row in hosted.optional_rows),
-        )
-        yield from ((place, managed_identity(arm_id)) for arm_id in identities)
-        if hosted.issuer == "create" and hosted.issuer_name is not None:
-            yield place, storage_account(storage_account_id(subscription, group, hosted.issuer_name))
-        if hosted.infrastructure == "create":
-            yield from ((place, lookup) for lookup in _infrastructure(hosted, subscription))
-
-
-def _infrastructure(hosted: HostedClusterSettings, subscription: str) -> Iterator[AzureLookup]:
-    names = hosted.names(subscription)
-    yield from map(resource_group, names.groups)
-    yield virtual_network(names.network_id)
-    yield security_group(names.security_group_id)
-    if hosted.dns is not None:
-        zone = names.private_zone_id(hosted.dns.base_domain)
-        yield private_zone(zone)
-        yield private_zone_link(hosted, zone, subscription)
 
 
 def _tagged(lookup: AzureLookup, answer: Mapping[str, Any]) -> _Tagged:

@@ -163,7 +163,7 @@ async def preflight(settings: Settings) -> Preflight:
     providers = register_providers(settings)
     deployer = await check_tenant(settings, providers)
     prerequisites = await look_up(settings, providers, shared, last)
-    reader = cluster_reader(settings, providers, prerequisites.management_cluster)
+    reader = cluster_reader(settings, providers, prerequisites.management_cluster.running)
     await check_access(settings, reader)
     handed_over: dict[str, frozenset[str]] = {}
     if not renews_only:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from components.preflight.prerequisites import unenforced_block
+from components.preflight.cluster_answer import unenforced_block
 from identity.credentials import renewal_request
 from tests.unit.components.existing_cluster import cluster_answer
 from tests.unit.components.program import Program
@@ -148,7 +148,10 @@ def test_a_block_is_refused_on_a_cluster_that_the_stack_makes_without_an_engine(
 
 @pytest.mark.parametrize("policy", ["azure", "calico"])
 def test_a_cluster_that_the_stack_makes_has_the_engine_that_the_settings_name(policy: str) -> None:
-    assert list(unenforced_block(settings(**made_by_the_stack(policy)), {})) == []
+    configured = settings(**made_by_the_stack(policy))
+    assert configured.management_cluster is not None
+
+    assert list(unenforced_block(configured, configured.management_cluster, {})) == []
 
 
 def test_a_renewal_is_not_stopped_by_a_block_that_nobody_enforces(

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from components.preflight.obstacles import used_providers
+from components.preflight.prerequisites import used_providers
 from identity.credentials import renewal_request
 from tests.unit.components.configurations import AZURE, CONFIGURATIONS
 from tests.unit.components.program import Program

@@ -13,7 +13,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.preflight.azure_objects import optional_lookups, required_lookups
+from components.preflight.azure_objects import required_objects
+from components.preflight.imported_documents import imported_objects
 from identity.checkout import git
 from identity.clouds import LOCAL_SUBSCRIPTION_ID
 from identity.naming import vault_id
@@ -212,9 +213,10 @@ def missing(document: dict[str, Any]) -> list[str]:
     """The look-ups of a stack that its own seed would not answer."""
     settings = copy_of(document).settings
     vault = vault_id(settings.subscription_id, settings.resource_group, "kv")
-    asked = [*(lookup for _, lookup in required_lookups(settings, None, vault)), *optional_lookups(settings)]
+    objects = (*required_objects(settings, None, vault), *imported_objects(settings, vault))
     seed = seed_for(document)
-    return [lookup.description for lookup in asked if not named(seed, lookup.function, dict(lookup.arguments))]
+    lookups = [each.lookup for each in objects if each.place[-1] != "secretName"]
+    return [each.description for each in lookups if not named(seed, each.function, dict(each.arguments))]
 
 
 @pytest.mark.parametrize("stack", ["dev", "stage", "prod"])
