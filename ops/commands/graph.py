@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from ops.commands.options import DEFAULT_STACK, ClusterOption, Screen, StackOption, output_option, require_cluster
-from ops.doctor.examination import Examination, UnreadError, read_status
+from ops.doctor.examination import UnreadError, read_status
 from ops.doctor.report import findings
 from ops.graph import html, mermaid, svg
 from ops.graph.build import build
@@ -58,7 +58,8 @@ def graph(
     """
     if form is GraphFormat.HTML and output is None and sys.stdout.isatty():
         raise CommandError("a page is for a browser: name its file with --output graph.html")
-    drawn, examination = read(stack)
+    status = read_status(Engine(stack, output=sys.stderr.fileno()))
+    drawn = build(status)
     require_cluster(stack, cluster, [node.name for node in drawn.clusters])
     if cluster is not None:
         drawn = drawn.only(cluster)
@@ -70,24 +71,9 @@ def graph(
             output.write_text(document, encoding="utf-8")
         print(output.absolute())
     console = Screen(as_json=True).console
-    for finding in findings(examination.results):
+    for finding in findings(status.examination.results):
         console.print()
         console.print(finding)
-    if not examination.is_complete:
-        raise CommandError("the stack is not complete; the graph has the outputs of its last complete run")
-    if examination.findings:
-        raise CommandError(
-            f"there are findings: `.venv/bin/idstack doctor --stack {stack}` also checks the pods' sign-ins"
-        )
+    status.require_sound()
     if drawn.unread and any(node.health is Health.UNKNOWN for node in drawn.nodes):
         raise UnreadError(drawn.unread)
-
-
-def read(stack: str) -> tuple[IdentityGraph, Examination]:
-    """The graph of a stack as it is now, and the doctor's findings in Azure.
-
-    The graph names what cannot be read (probes, managed identities, the management cluster). Raises CommandError for a
-    stack that does not exist or was never brought up.
-    """
-    status = read_status(Engine(stack, output=sys.stderr.fileno()))
-    return build(status), status.examination

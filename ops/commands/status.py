@@ -101,7 +101,7 @@ def show(engine: Engine, screen: Screen, metrics: Path | None = None, selection:
         screen.document(_document(status, is_local=environment is not None))
     else:
         _print(status, environment, screen.console)
-    _require_sound(status)
+    status.require_sound()
     if status.rows and not screen.as_json:
         line = f"the whole chain as a page: .venv/bin/idstack graph --stack {status.stack} --output graph.html"
         screen.console.print(f"\n{line}")
@@ -142,28 +142,6 @@ def _print(status: Status, environment: LocalEnvironment | None, console: Consol
         if part is not table:
             console.print()
         console.print(part)
-
-
-def _require_sound(status: Status) -> None:
-    """Raise CommandError if an identity cannot sign in or is missing, and for findings."""
-    doctor = f"`.venv/bin/idstack doctor --stack {status.stack}`"
-    failing = [
-        row.identity
-        for row in status.rows
-        if (row.not_after is not None and row.not_after <= status.at) or (row.probes and not row.is_green)
-    ]
-    if failing:
-        raise CommandError(f"these identities cannot sign in: {', '.join(failing)}. {doctor} finds the cause of each")
-    if refused := [row.of.subject for row in status.accounts if not row.probe.is_ready]:
-        raise CommandError(f"these service accounts cannot sign in: {', '.join(refused)}. {doctor} finds the cause")
-    if wrong := [f"{row.identity} of {row.cluster}" for row in status.managed.rows if row.is_wrong]:
-        raise CommandError(
-            f"these managed identities are missing in Azure or replaced: {', '.join(wrong)}; "
-            f"`.venv/bin/idstack up --stack {status.stack} --refresh` creates them again"
-        )
-    if status.examination.findings:
-        problem = "there are findings" if status.examination.is_complete else "the stack is not complete"
-        raise CommandError(f"{problem}: {doctor} also checks the pods' sign-ins")
 
 
 _SUFFIX: Final = ".prom"

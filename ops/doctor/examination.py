@@ -24,7 +24,7 @@ from ops.world.azure import ManagedIdentities, read_managed_identities
 from ops.world.cluster_state import ClusterState
 from ops.world.probes import ProbesUnreachableError
 from ops.world.reader import read_world
-from ops.world.seen import SeenControlPlane, Unread
+from ops.world.seen import Part, SeenControlPlane, Unread
 from ops.world.selection import EVERYTHING, Selection
 
 
@@ -71,7 +71,7 @@ class Examination:
             result.status
             for result in self.results
             if (result.cluster, result.identity) == (cluster, identity)
-            and (result.status is CheckStatus.BROKEN or result.stage not in (Stage.CLASS, Stage.MOUNT))
+            and (result.status is CheckStatus.BROKEN or result.stage not in (Stage.CLASS, Stage.MOUNT, Stage.VOLUME))
         }
         if CheckStatus.BROKEN in own:
             return True
@@ -106,6 +106,8 @@ class NotSignedInError(CommandError):
 def examine(engine: Engine, selection: Selection = EVERYTHING) -> Examination:
     """Check the selection now. Raises NotSignedInError, and CommandError without a local stack's cloud."""
     parts = {part for check in STATUS_CHECKS for part in check.needs}
+    if not engine.is_local:
+        parts -= {Part.REPORTS}
     world = read_world(engine, parts, selection)
     if isinstance(world.sign_in, str):
         [refused] = [one for one in diagnose(world, [SIGN_IN]) if one.status is CheckStatus.BROKEN]
@@ -137,6 +139,31 @@ class Status:
         """Why something was not read, each reason once."""
         of_cluster = self.cluster.unread if self.cluster is not None else ()
         return tuple(dict.fromkeys((*self.managed.unread, *of_cluster, *self.examination.unread)))
+
+    def require_sound(self) -> None:
+        """Raise CommandError if an identity cannot sign in or is missing, for findings, and without the probes."""
+        if self.unreachable is not None:
+            raise self.unreachable
+        doctor = f"`.venv/bin/idstack doctor --stack {self.stack}`"
+        failing = [
+            row.identity
+            for row in self.rows
+            if (row.not_after is not None and row.not_after <= self.at) or (row.probes and not row.is_green)
+        ]
+        if failing:
+            raise CommandError(
+                f"these identities cannot sign in: {', '.join(failing)}. {doctor} finds the cause of each"
+            )
+        if refused := [row.of.subject for row in self.accounts if not row.probe.is_ready]:
+            raise CommandError(f"these service accounts cannot sign in: {', '.join(refused)}. {doctor} finds the cause")
+        if wrong := [f"{row.identity} of {row.cluster}" for row in self.managed.rows if row.is_wrong]:
+            raise CommandError(
+                f"these managed identities are missing in Azure or replaced: {', '.join(wrong)}; "
+                f"`.venv/bin/idstack up --stack {self.stack} --refresh` creates them again"
+            )
+        if self.examination.findings:
+            problem = "there are findings" if self.examination.is_complete else "the stack is not complete"
+            raise CommandError(f"{problem}: {doctor} also checks the pods' sign-ins")
 
 
 def read_status(engine: Engine, selection: Selection = EVERYTHING) -> Status:

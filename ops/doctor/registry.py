@@ -55,8 +55,8 @@ def _is_of_the_file(check: Check) -> bool:
     return check.stage is Stage.CONFIGURATION and Part.CONFIGURATION in check.needs
 
 
-# The checks of `status`, `graph` and the metrics, which need the backend, the role Reader in Azure, and the objects of
-# the management cluster. Their own tables have the sign-ins.
+# The checks of `status`, `graph` and the metrics, which need the backend, the role Reader in Azure, the objects of the
+# management cluster and, on this machine, the probes' reports. Their own tables have the sign-ins.
 STATUS_CHECKS: Final[tuple[Check, ...]] = (
     backend.ABANDONED_LOCK,
     backend.PENDING_OPERATIONS,
@@ -65,6 +65,7 @@ STATUS_CHECKS: Final[tuple[Check, ...]] = (
     *vault.CHECKS,
     *secret_provider_class.CHECKS,
     *mount.CHECKS,
+    volume.POD,
     sign_in.REGISTRATION,
     proof_call.ROLE,
 )

@@ -212,10 +212,12 @@ def _add_control_plane_identity(assembly: _Assembly, row: Row, mounted: Sequence
 
     is_read = assembly.examination.is_made(row.cluster, row.identity, "secret")
     secret = _with_findings(_secret(row, owner, now, is_read=is_read), findings("secret", "secret-reader"))
-    pods = [
-        _with_findings(_pod(owner, name, container, probe, own), [one for one in findings("mount") if _is_of(one, own)])
-        for name, container, probe, own in _consumers(row, catalogued, mounted)
-    ]
+    pods = []
+    for name, container, probe, own in _consumers(row, catalogued, mounted):
+        # A finding about all pods of the identity names none.
+        silent = findings("pod") if probe is not None and probe.report is None else ()
+        about = dict.fromkeys([*(one for one in findings("mount", "pod") if _is_of(one, own)), *silent])
+        pods.append(_with_findings(_pod(owner, name, container, probe, own), tuple(about)))
     role_health, role_reason = _proof(row.probes)
     unread = assembly.examination.unread_of(row.cluster, row.identity)
     identity = GraphNode.part(

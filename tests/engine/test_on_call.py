@@ -87,12 +87,16 @@ def _renew_unseen(stack: LocalStack) -> None:
 
 @dataclass(frozen=True)
 class Breakage:
-    """Something breaks: `identity` and `check` are blamed; `code` is Azure's in a log or an event, None without one."""
+    """Something breaks: `identity` and `check` are blamed; `code` is Azure's in a log or an event, None without one.
+
+    `check_of_others` is blamed of every other identity.
+    """
 
     happens: Callable[[LocalStack], None]
     identity: str | None
     check: str
     code: str | None = None
+    check_of_others: str | None = None
 
 
 _BREAKAGES: Final = {
@@ -101,7 +105,8 @@ _BREAKAGES: Final = {
     "certificate-withdrawn": Breakage(_withdraw, "cloudProvider", "registration", "AADSTS700027"),
     "class-edited": Breakage(_edit_class, "disk", "class"),
     "daemon-killed": Breakage(lambda stack: _kill(stack, DAEMON), None, "azure"),
-    "file-old": Breakage(_renew_unseen, "file", "mount"),
+    "file-old": Breakage(_renew_unseen, "file", "mount", check_of_others="pod"),
+    "kubelet-killed": Breakage(lambda stack: _kill(stack, "kubelet"), "file", "pod", check_of_others="pod"),
 }
 
 
@@ -160,8 +165,10 @@ def test_three_commands_blame_the_same_and_the_printed_fix_repairs_it(stack: Loc
         repair(stack, fix)
     broken.until(lambda: set(answers(stack).codes.values()) == {0}, lambda: answers(stack))
 
-    blamed = {(breakage.identity, breakage.check)}
-    assert (seen.codes, seen.blamed) == (dict.fromkeys(_ASKED, 1), dict.fromkeys(_ASKED, blamed))
+    others = stack.control_plane if breakage.check_of_others else ()
+    blamed: dict[str | None, str | None] = dict.fromkeys(others, breakage.check_of_others)
+    blamed[breakage.identity] = breakage.check
+    assert (seen.codes, seen.blamed) == (dict.fromkeys(_ASKED, 1), dict.fromkeys(_ASKED, set(blamed.items())))
     if breakage.code is not None:
         explained = json.loads(stack.idstack("explain", breakage.code, "--json").stdout)
         commands = [command for row in explained for command in re.findall(r"`[^`]+`", row["fix"])]

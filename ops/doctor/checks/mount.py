@@ -13,8 +13,8 @@ from identity.credentials.symptoms import find
 from identity.naming import parse_arm_id
 from identity.secrets_store import poll_interval, rotation_command, rotation_fault
 from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_identity, of_stack
-from ops.doctor.model.lookups import last_warning, mounting_pods, of_symptom
-from ops.stack.environment import is_local, local_paths
+from ops.doctor.model.lookups import START_KUBELET, last_warning, mounting_pods, of_symptom
+from ops.stack.environment import is_local
 from ops.world.expected import Identity
 from ops.world.seen import NotReadError, Part, SeenControlPlane, StackWorld, Unread, entry, known
 
@@ -86,8 +86,7 @@ def _last_warning(plane: SeenControlPlane, pod: str, reason: str) -> str:
 def _fix(world: StackWorld, identity: Identity, reason: str) -> str:
     symptom = find(reason, Family.VAULT, Family.MOUNT)
     if symptom is None and is_local(world.stack):
-        log = local_paths().state / "kubelet.log"
-        return f"`.venv/bin/idstack local start`, if the kubelet has ended; its log is {log}"
+        return START_KUBELET
     if symptom is None:
         return (
             "read the driver's log: `kubectl logs --namespace kube-system --container secrets-store "

@@ -8,12 +8,14 @@ from typing import Final
 from ops.doctor.model.check import Check, Fault, Stage, of_identity
 from ops.doctor.model.lookups import (
     REFUSED_DOCUMENT,
+    START_KUBELET,
     last_warning,
     mounting_pods,
     of_cluster_side,
     reports_of,
     youngest_pods,
 )
+from ops.stack.environment import is_local
 from ops.world.expected import ExpectedMount, Identity
 from ops.world.seen import NotReadError, Part, SeenControlPlane, SeenPod, StackWorld, Unread, entry, known
 
@@ -60,10 +62,15 @@ _PASSING: Final = ("ContainerCreating", "PodInitializing")
 
 
 def _find_pod_runs(world: StackWorld, identity: Identity) -> Iterator[Fault]:
-    """Whether the pods of the identity run, once the driver has mounted their credential."""
+    """Whether the pods of the identity run, once the driver has mounted their credential.
+
+    Those of this machine end with the kubelet, and nobody else would withdraw their `Ready`: their probes are asked.
+    """
     plane = entry(world.control_planes, identity.cluster)
     mounted = {mount.pod for mount in known(plane.mounts) if mount.is_mounted}
     for pod in mounting_pods(world, identity):
+        if pod.is_ready and is_local(world.stack) and isinstance(plane.reports.get(pod.name), Unread):
+            yield Fault(evidence="its pods are ready, but their probes do not answer", fix=START_KUBELET)
         if pod.is_ready or pod.name not in mounted:
             continue
         if reason := _volume_of_another_kind(plane, pod):
@@ -86,6 +93,9 @@ def _volume_of_another_kind(plane: SeenControlPlane, pod: SeenPod) -> str:
     return "" if any(f'"{volume}"' in last for volume in pod.classes) else last
 
 
+POD = of_identity(Stage.VOLUME, "pod", (Part.CONTROL_PLANES, Part.REPORTS), _find_pod_runs)
+
+
 def _find_credential_path(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether the consumer's variable or document names an existing file."""
     for mount, pod, report in reports_of(world, identity):
@@ -103,6 +113,6 @@ def _find_credential_path(world: StackWorld, identity: Identity) -> Iterator[Fau
 
 CHECKS: Final[tuple[Check, ...]] = (
     of_identity(Stage.VOLUME, "volume", (Part.CONTROL_PLANES,), _find_pod_volume),
-    of_identity(Stage.VOLUME, "pod", (Part.CONTROL_PLANES,), _find_pod_runs),
+    POD,
     of_identity(Stage.VOLUME, "path", (Part.REPORTS, Part.CONTROL_PLANES), _find_credential_path),
 )

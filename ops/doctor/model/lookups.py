@@ -11,6 +11,8 @@ from ops.world.seen import NotReadError, SeenPod, SeenReport, SeenWarning, Stack
 
 # The begin of `identity.credentials.document.InvalidCredentialError`: the file exists, and its content is refused.
 REFUSED_DOCUMENT: Final = "credential document:"
+# The fix of what the local kubelet has not done.
+START_KUBELET: Final = "`.venv/bin/idstack local start`, if the kubelet has ended; its log is .localcloud/kubelet.log"
 
 
 def mounting_pods(world: StackWorld, identity: Identity) -> list[SeenPod]:

@@ -308,6 +308,12 @@ def crashes(world: StackWorld) -> StackWorld:
     return worlds.waiting(world, ISSUED, "Running", "CrashLoopBackOff: back-off 5m0s restarting failed container")
 
 
+def without_kubelet(world: StackWorld) -> StackWorld:
+    """The pods have ended with it, and nobody withdraws that they are ready."""
+    silent = dict.fromkeys((pod.name for pod in worlds.pods_of(world, IMPORTED)), Unread("the probe does not answer"))
+    return worlds.with_plane(world, reports={**worlds.plane(world).reports, **silent})
+
+
 def refused(field: str, error: str) -> Change:
     return lambda world: worlds.refused(world, field, error)
 

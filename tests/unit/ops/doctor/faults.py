@@ -140,6 +140,7 @@ FAULTS: Final = (
     InjectedFault("another path in the variable", "volume", IMPORTED, changes.wrong_variable),
     InjectedFault("no cloud configuration", "pod", ISSUED, changes.without_config),
     InjectedFault("a container that crashes", "pod", ISSUED, changes.crashes),
+    InjectedFault("no kubelet", "pod", IMPORTED, changes.without_kubelet),
     InjectedFault(
         "a document that names another file",
         "path",

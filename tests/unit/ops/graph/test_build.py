@@ -61,9 +61,11 @@ def behind(graph: IdentityGraph, node: GraphNode, relation: Relation) -> list[Gr
     return [by_id(graph)[edge.target] for edge in edges]
 
 
-def probed(world: GraphWorld, *results: ProbeResult) -> IdentityGraph:
+def probed(world: GraphWorld, *results: ProbeResult, found: CheckResult | None = None) -> IdentityGraph:
+    """The graph with these probes of each identity, and one more result of the doctor."""
     sources = world.sources()
-    return build(replace(sources, rows=[replace(row, probes=results) for row in sources.rows]))
+    examination = Examination((*sources.examination.results, *([found] if found else ())))
+    return build(replace(sources, examination=examination, rows=[replace(row, probes=results) for row in sources.rows]))
 
 
 def test_a_reader_with_a_role_on_each_secret_holds_it_there() -> None:
@@ -345,6 +347,7 @@ def test_a_scope_has_a_name_and_a_kind(scope: str, name: str, kind: str) -> None
         ("class", "another secret", NodeKind.SECRET_PROVIDER_CLASS),
         ("mount", f"{ROW.mounts[0].deployment}-0 has an old version", NodeKind.POD),
         ("mount", "nothing is mounted in a pod", NodeKind.SECRET_PROVIDER_CLASS),
+        ("pod", f"{ROW.mounts[0].deployment}-0 does not run", NodeKind.POD),
         ("role", "it is gone", NodeKind.ROLE),
     ],
 )
@@ -355,9 +358,8 @@ def test_a_finding_and_its_fix_are_on_its_node_the_identity_and_the_cluster(
     found = CheckResult(**place, status=CheckStatus.BROKEN, evidence=evidence, fix="`try`")
     world = one_identity()
     world.mounts = [MountedVersion("hc1", ROW.field, f"{ROW.mounts[0].deployment}-0", "1", True, "1")]
-    sources = world.sources()
 
-    graph = build(replace(sources, examination=Examination((*sources.examination.results, found))))
+    graph = probed(world, found=found)
 
     broken = {node.kind: node for node in graph.nodes if node.health is Health.ERROR}
     assert set(broken) == {kind, NodeKind.IDENTITY, NodeKind.HOSTED_CLUSTER}
@@ -369,13 +371,21 @@ def test_a_finding_and_its_fix_are_on_its_node_the_identity_and_the_cluster(
 def test_an_identity_of_which_a_check_was_not_made_is_not_known() -> None:
     place: Any = {"cluster": "hc1", "identity": ROW.field, "stage": Stage.SIGN_IN, "check": "registration"}
     unmade = CheckResult(**place, status=CheckStatus.NOT_CHECKED, evidence="403: it takes Application.Read.All")
-    sources = one_identity().sources()
 
-    graph = build(replace(sources, examination=Examination((*sources.examination.results, unmade))))
+    graph = probed(one_identity(), found=unmade)
 
     identity = the(NodeKind.IDENTITY, graph)
     assert (identity.health, identity.reason) == (Health.UNKNOWN, unmade.evidence)
     assert the(NodeKind.HOSTED_CLUSTER, graph).health is Health.UNKNOWN
+
+
+def test_a_finding_about_every_probe_is_on_a_pod_whose_probe_is_silent() -> None:
+    place: Any = {"cluster": "hc1", "identity": ROW.field, "stage": Stage.VOLUME, "check": "pod"}
+    found = CheckResult(**place, status=CheckStatus.BROKEN, evidence="its probes do not answer", fix="`start`")
+
+    graph = probed(one_identity(), ProbeResult("probe-0", None, "silent"), found=found)
+
+    assert dict(the(NodeKind.POD, graph).facts)["fix"] == "`start`"
 
 
 def test_what_is_broken_without_a_finding_names_the_doctor() -> None:
