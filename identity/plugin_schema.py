@@ -366,13 +366,14 @@ class SecretAddresses(TypedDict):
 
 
 class ObstacleQuestion(TypedDict):
-    """The resource providers that a run uses, and what it writes to (`scopes`, ARM ids)."""
+    """The resource providers that a run uses, what it writes to (ARM ids), and whether it makes Entra applications."""
 
     cloud: str
     tenantId: str
     subscriptionId: str
     namespaces: Sequence[str]
     scopes: Sequence[str]
+    makesApplications: bool
 
 
 class RegistrableCertificate(VaultAddress):

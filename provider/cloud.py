@@ -10,7 +10,7 @@ from typing import Final
 from identity.azure.client import AzureClient
 from identity.azure.connection import connected
 from identity.azure.errors import LoginRefusedError
-from identity.azure.obstacles import locks, unregistered
+from identity.azure.obstacles import certificate_days, locks, unregistered
 from identity.clouds import LOCAL_CLOUD
 from identity.credentials import rfc3339
 from identity.credentials.certificate_rules import CLOCK_SKEW
@@ -37,8 +37,11 @@ def client(cloud: str, tenant_id: str) -> AzureClient:
 def find_obstacles(args: ObstacleQuestion) -> Props:
     """What would refuse a run, as far as it can be read; raises `PluginError` for an unknown cloud."""
     azure, subscription = client(args["cloud"], args["tenantId"]), subscription_id(args["subscriptionId"])
-    missing = unregistered(azure, subscription, args["namespaces"])
-    return {"unregistered": missing, "locks": locks(azure, args["scopes"])}
+    return {
+        "unregistered": unregistered(azure, subscription, args["namespaces"]),
+        "locks": locks(azure, args["scopes"]),
+        "certificateDays": certificate_days(azure) if args["makesApplications"] else None,
+    }
 
 
 # RFC 3339; stops the clock of a local stack at that moment, for tests of renewals.

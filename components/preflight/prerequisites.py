@@ -1,7 +1,7 @@
 """Looks up what the stack needs but does not create, before the first resource. One report has every problem.
 
-The results are plain values, so every preview knows them. Unregistered resource providers and locks are in the report
-as well: they would stop the run half-way, whatever the configuration says.
+The results are plain values, so every preview knows them. What would stop the run half-way (`obstacles.py`) is in the
+report as well.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from components.preflight.imported_documents import (
     read_existing_keys,
 )
 from components.preflight.made_resources import ForeignTags, made_objects
+from components.preflight.obstacles import find_obstacles
 from identity import resource_types
-from identity.azure.deployer_rights import written_scopes
 from identity.credentials import renewal_request
 from identity.credentials.symptoms import fix_of_read
 from identity.naming import parse_arm_id
 from identity.outputs import StackOutputs
-from identity.plugin_schema import ObstacleQuestion, SecretAddresses
+from identity.plugin_schema import SecretAddresses
 from identity.settings import ConfigurationError, Problem, Settings
 
 
@@ -68,7 +68,7 @@ async def look_up(
     (answers, unanswered), keys, obstacles, _ = await asyncio.gather(
         _ask([*required, *made], providers),
         asyncio.to_thread(read_existing_keys, settings, vault),
-        find_obstacles(settings, providers),
+        find_obstacles(settings, providers, last),
         prefetch_secrets(settings, providers, vault),
     )
     imported, unusable = imported_credentials(settings, answers, vault)
@@ -120,7 +120,7 @@ _MISSING: Final = re.compile(r'\bStatus=404\b|\bCode="\w*NotFound"')
 
 
 def _must_answer(what: AzureObject, error: object) -> bool:
-    """Whether the error counts; without its resource provider (`find_obstacles`) nothing of a type was ever made."""
+    """Whether the error counts; without its resource provider (`obstacles.py`) nothing of a type was ever made."""
     if what.existence is not Existence.MADE_HERE:
         return what.existence is Existence.REQUIRED
     reason = provider_error(error)
@@ -160,51 +160,3 @@ def _secret_names(settings: Settings) -> list[str]:
         for row in cluster.enabled_rows
         if (identity := cluster.identity(row)).source == "entra-application"
     ]
-
-
-def used_providers(settings: Settings) -> list[str]:
-    """The resource providers of what the stack makes itself."""
-    clusters, management = settings.hosted_clusters, settings.management_cluster
-    uses = {
-        "Microsoft.ContainerService": management is not None and management.create is not None,
-        "Microsoft.KeyVault": settings.vault is not None,
-        "Microsoft.ManagedIdentity": bool(clusters) or settings.key_vault_user.source == "created",
-        "Microsoft.Network": any(cluster.infrastructure == "create" for cluster in clusters),
-        "Microsoft.Storage": any(cluster.issuer == "create" for cluster in clusters),
-    }
-    return [name for name, is_used in uses.items() if is_used]
-
-
-async def find_obstacles(settings: Settings, providers: Providers) -> list[Problem]:
-    """What refuses a run, and a warning of locks that refuse deletions alone; nothing in a run that only renews."""
-    if renewal_request.is_renewal_run(os.environ):
-        return []
-    subscription = settings.subscription_id
-    question: ObstacleQuestion = {
-        "cloud": settings.cloud.name,
-        "tenantId": settings.tenant_id,
-        "subscriptionId": subscription,
-        "namespaces": used_providers(settings),
-        "scopes": written_scopes(settings),
-    }
-    options = pulumi.InvokeOptions(provider=providers.own)
-    found = await pulumi.runtime.invoke_async(resource_types.FIND_OBSTACLES, {**question}, options)
-    missing, read_only = found["unregistered"], [lock for lock, level in found["locks"].items() if level == "ReadOnly"]
-    if kept := ", ".join(sorted(found["locks"].keys() - {*read_only})):
-        pulumi.log.warn(f"locks forbid to delete or replace anything there: {kept}")
-    register = [f"`az provider register --subscription {subscription} --wait --namespace {name}`" for name in missing]
-    unregistered = Problem(
-        place=("subscriptionId",),
-        rule="resource-provider-unregistered",
-        found=f'"{subscription}", not registered to use {" and ".join(missing)}',
-        accepted="a subscription with the resource providers of what the stack makes",
-        fix=f"let a Contributor of the subscription run {' and '.join(register)}",
-    )
-    locked = Problem(
-        place=("subscriptionId",),
-        rule="scope-locked",
-        found=f'"{subscription}", whose locks forbid changes: {", ".join(read_only)}',
-        accepted="no ReadOnly lock on what the stack writes to",
-        fix=f"let an Owner or User Access Administrator run `az lock delete --ids {' '.join(read_only)}`",
-    )
-    return [*([unregistered] if missing else []), *([locked] if read_only else [])]

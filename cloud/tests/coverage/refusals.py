@@ -220,6 +220,11 @@ def _no_backing_application(cloud: CoverageCloud) -> httpx.Response:
     return _foreign_principal(cloud)
 
 
+def _long_lived_key(cloud: CoverageCloud) -> httpx.Response:
+    cloud.hold(certificate_days=1)
+    return _keys(cloud)
+
+
 def _no_such_password(cloud: CoverageCloud) -> httpx.Response:
     return cloud.graph("POST", f"/applications/{application(cloud)['id']}/removePassword", {"keyId": ONE})
 
@@ -245,6 +250,7 @@ GRAPH: Final[Mapping[str, Provoke]] = {
     "key that begins before its certificate": lambda cloud: _keys(cloud, startDateTime="2020-01-01T00:00:00Z"),
     "key that ends after its certificate": lambda cloud: _keys(cloud, endDateTime="2099-01-01T00:00:00Z"),
     "key that has ended": lambda cloud: _keys(cloud, endDateTime=rfc3339(clock.now() - timedelta(days=1))),
+    "key that lives longer than the policy allows": _long_lived_key,
     "removal of an unknown client secret": _no_such_password,
     "filter that is not understood": lambda cloud: cloud.graph("GET", "/applications", filter="notes ne 'x'"),
 }

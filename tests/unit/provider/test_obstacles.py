@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, Final
 
+import pytest
+
+from identity.azure.obstacles import certificate_days
 from identity.clouds import LOCAL_TENANT_ID
 from localcloud.testing.arm import GROUP, SUBSCRIPTION, VAULT, ArmWorld
 from localcloud.testing.faults import Lock
@@ -20,6 +24,7 @@ _QUESTION: Final[dict[str, Any]] = {
         f"{GROUP}/providers/Microsoft.KeyVault/VAULTS/v",
         f"{_OTHER}/providers/Microsoft.Network/dnszones/example.com",
     ],
+    "makesApplications": True,
 }
 _LOCKS: Final = {
     SUBSCRIPTION: Lock.CAN_NOT_DELETE,
@@ -40,9 +45,41 @@ def test_locks_count_where_the_stack_writes_and_above(in_azure: ArmWorld) -> Non
 
 
 def test_what_the_caller_may_not_read_is_left_out(in_azure: ArmWorld, sign_in: SignIn) -> None:
-    in_azure.hold(unregistered_providers=("Microsoft.KeyVault",), locks=_LOCKS)
+    in_azure.hold(unregistered_providers=("Microsoft.KeyVault",), locks=_LOCKS, certificate_days=30)
     sign_in(in_azure.principal(("Key Vault Secrets User", VAULT)))
 
     found = IdstackProvider().invoke("idstack:index:findObstacles", _QUESTION)
 
-    assert found == {"unregistered": ["Microsoft.KeyVault"], "locks": {}}
+    assert found == {"unregistered": ["Microsoft.KeyVault"], "locks": {}, "certificateDays": None}
+
+
+@pytest.mark.parametrize("held", [None, 30])
+@pytest.mark.parametrize("makes", [True, False])
+def test_the_tenants_policy_is_read_for_new_applications(in_azure: ArmWorld, held: int | None, makes: bool) -> None:
+    in_azure.hold(certificate_days=held)
+
+    found = IdstackProvider().invoke("idstack:index:findObstacles", {**_QUESTION, "makesApplications": makes})
+
+    assert found["certificateDays"] == (held if makes else None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "days"),
+    [
+        ({"maxLifetime": "P30DT0H0M0S"}, 30),
+        ({"restrictForAppsCreatedAfterDateTime": None}, 90),
+        ({"restrictForAppsCreatedAfterDateTime": "2999-01-01T00:00:00Z"}, None),
+        ({"state": "disabled"}, None),
+        ({"excludeActors": {"customSecurityAttributes": [{}]}}, None),
+        ({"maxLifetime": "PT12H"}, None),
+        ({"restrictionType": "unknownFutureValue"}, None),
+    ],
+)
+def test_a_restriction_counts_if_it_holds_for_what_is_made_now(changes: dict[str, Any], days: int | None) -> None:
+    limit = {"restrictionType": "asymmetricKeyLifetime", "maxLifetime": "P90D", **changes}
+    policy: Any = {"isEnabled": True, "applicationRestrictions": {"keyCredentials": [limit]}}
+    azure: Any = SimpleNamespace(directory_object=lambda _: policy)
+
+    assert certificate_days(azure) == days
+    policy["isEnabled"] = False
+    assert certificate_days(azure) is None

@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
 
 from localcloud.azure.graph import odata, permissions, representation
-from localcloud.azure.graph.collection import Collection, Entry
+from localcloud.azure.graph.collection import POLICY, Collection, Entry
 from localcloud.azure.graph.odata import LISTED, READ, route
 from localcloud.azure.graph.permissions import GraphThrottle
 from localcloud.azure.graph.representation import without_annotations
@@ -265,6 +265,26 @@ class Users:
         return JSONResponse(odata.strings(request, self._people.groups_of(user.object_id)))
 
 
+class AppManagementPolicies:
+    """The tenant's default policy, which is off unless a test holds a limit."""
+
+    def __init__(self, cloud: LocalAzure, guard: permissions.GraphGuard) -> None:
+        self._holder = cloud.holder
+        self._guard = guard
+
+    def routes(self) -> Sequence[BaseRoute]:
+        return [route("GET", "/v1.0/policies/defaultAppManagementPolicy", self.default)]
+
+    async def default(self, request: Request) -> Response:
+        permissions.require_read(self._guard.authenticate(request))
+        days = self._holder.now().certificate_days
+        limit = {"restrictionType": "asymmetricKeyLifetime", "state": "enabled", "maxLifetime": f"P{days}D"}
+        keys = [] if days is None else [{**limit, "restrictForAppsCreatedAfterDateTime": "2015-01-01T00:00:00Z"}]
+        restrictions = {"passwordCredentials": [], "keyCredentials": keys}
+        policy = {"id": POLICY, "isEnabled": days is not None, "applicationRestrictions": restrictions}
+        return JSONResponse(odata.entity(request, "policies/defaultAppManagementPolicy", policy))
+
+
 def _kind(odata_type: str) -> str:
     """`servicePrincipal` of `#microsoft.graph.servicePrincipal`."""
     return odata_type.rpartition(".")[2]
@@ -278,6 +298,7 @@ def app(cloud: LocalAzure) -> Starlette:
         DeletedItems(cloud, guard),
         DirectoryObjects(cloud, guard),
         Users(cloud, guard),
+        AppManagementPolicies(cloud, guard),
     )
     routes = [route for part in parts for route in part.routes()]
     service = service_app("graph", routes, faults=cloud.faults, holder=cloud.holder, render=_render)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from starlette.requests import Request
@@ -18,10 +18,12 @@ from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.shared.http import ServiceError, json_object, not_emulated
 from localcloud.azure.shared.understood import Understood
 from localcloud.azure.tenant.directory import Replicas
-from localcloud.azure.tenant.objects import Application, PasswordCredential, ServicePrincipal
+from localcloud.azure.tenant.objects import Application, KeyCredential, PasswordCredential, ServicePrincipal
 from localcloud.azure.tenant.tokens import Caller
 
 Entry = Application | ServicePrincipal
+POLICY = "00000000-0000-0000-0000-000000000000"
+"""The id of a tenant's default app management policy (Graph v1.0, tenantAppManagementPolicy)."""
 # Functions in the place of an object's id.
 _FUNCTIONS = frozenset({"delta", "getByIds", "getAvailableExtensionProperties", "validateProperties", "templates"})
 
@@ -99,7 +101,7 @@ class Collection(ABC):
         return self.created(request, caller, await json_object(request))
 
     def created(self, request: Request, caller: Caller, body: dict[str, Any]) -> Response:
-        keys = representation.key_credentials(body.get("keyCredentials") or [], ())
+        keys = self._keys(body.get("keyCredentials") or [], ())
         entry = self.make(caller, body)
         if keys:
             self.directory.set_key_credentials(entry.object_id, keys)
@@ -133,11 +135,19 @@ class Collection(ABC):
         properties = representation.writable(body, self.kind)
         keys = None
         if body.get("keyCredentials") is not None:
-            keys = representation.key_credentials(body["keyCredentials"], entry.key_credentials)
+            keys = self._keys(body["keyCredentials"], entry.key_credentials)
         display_name = str(body.get("displayName") or entry.display_name)
         self.directory.update(replace(entry, display_name=display_name, properties={**entry.properties, **properties}))
         if keys is not None:
             self.directory.set_key_credentials(entry.object_id, keys)
+
+    def _keys(self, body: Any, existing: tuple[KeyCredential, ...]) -> Sequence[KeyCredential]:
+        """The certificates of a body; raises 400 for a new one that lives longer than the tenant's policy allows."""
+        keys, most = representation.key_credentials(body, existing), self._holder.now().certificate_days
+        if most is not None and any(key.end - key.start > timedelta(days=most) for key in keys if key not in existing):
+            reason = f"Credential lifetime exceeds the max value allowed as per assigned policy '{POLICY}'."
+            raise ServiceError(400, "CredentialInvalidLifetimeAsPerAppPolicy", reason)
+        return keys
 
     async def remove(self, request: Request) -> Response:
         self.delete(self.owned(request).object_id)

@@ -276,6 +276,7 @@ class HeldFaults:
         read_only_vaults: names of vaults in which nothing can be changed, as during Azure's failover.
         unregistered_providers: namespaces of ARM that the subscription is not registered to use.
         locks: management locks by the id of the resource, group or subscription that has one.
+        certificate_days: the longest lifetime of a certificate by the tenant's app management policy; None: no limit.
         disk: what is wrong with the disk of the local cloud's own store.
     """
 
@@ -292,6 +293,7 @@ class HeldFaults:
     read_only_vaults: tuple[Annotated[str, AfterValidator(str.lower)], ...] = ()
     unregistered_providers: tuple[Annotated[str, AfterValidator(str.lower)], ...] = ()
     locks: Mapping[Annotated[str, AfterValidator(str.lower)], Lock] = field(default_factory=dict)
+    certificate_days: Annotated[int, Field(ge=0)] | None = None
     disk: Disk | None = None
 
     def accepts(self, client_id: str, registered_at: datetime) -> bool:

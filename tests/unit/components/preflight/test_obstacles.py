@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from components.preflight.prerequisites import used_providers
+from components.preflight.obstacles import makes_applications, used_providers
 from identity.credentials import renewal_request
 from tests.unit.components.configurations import AZURE, CONFIGURATIONS
 from tests.unit.components.program import Program
@@ -14,7 +14,8 @@ from tests.unit.components.refusals import refused
 from tests.unit.components.world import GROUPS, hosted_cluster, lookups, settings
 
 _LOCK: Final = f"{GROUPS}/identity-dev/providers/Microsoft.Authorization/locks/frozen"
-_OBSTACLES: Final = {"unregistered": ["Microsoft.KeyVault"], "locks": {_LOCK: "ReadOnly"}}
+_NONE: Final[dict[str, Any]] = {"unregistered": [], "locks": {}}
+_OBSTACLES: Final = {**_NONE, "unregistered": ["Microsoft.KeyVault"], "locks": {_LOCK: "ReadOnly"}}
 _REPORTED: Final = [("subscriptionId", "resource-provider-unregistered"), ("subscriptionId", "scope-locked")]
 _SHAPES: Final = {**CONFIGURATIONS, **AZURE}
 # Modules of azure-native whose namespace is another's, or registered in every subscription.
@@ -54,7 +55,38 @@ def test_a_lock_of_deletions_is_a_warning_and_a_renewal_asks_for_nothing(
         recorder = program(invokes=lookups(findObstacles=obstacles), lookups_only=True)
         return "idstack:index:findObstacles" in {call.function for call in recorder.invoked}
 
-    assert asked({"unregistered": [], "locks": {_LOCK: "CanNotDelete"}})
+    assert asked({**_NONE, "locks": {_LOCK: "CanNotDelete"}})
     assert warned == [f"locks forbid to delete or replace anything there: {_LOCK}"]
     monkeypatch.setenv(renewal_request.VARIABLE, "{}")
     assert not asked(_OBSTACLES)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "fix"),
+    [
+        (60.0, "config set --path credentials.lifetimeDays 60`, or let"),
+        (30.0, "credentials.renewBeforeDays 10`, or let"),
+        (1.0, "fix:      let the policy's owner exempt the deployer"),
+        (90.0, None),
+    ],
+)
+def test_a_certificate_that_the_tenant_refuses_is_refused_with_the_days_that_would_do(
+    program: Program, allowed: float, fix: str | None
+) -> None:
+    """The certificates of the stack live for 90 days, and are renewed 45 days before their end."""
+    invokes = lookups(findObstacles={**_NONE, "certificateDays": allowed})
+    recorder = program(invokes=invokes, lookups_only=True, options={"refused": fix is not None})
+
+    assert recorder.problems == ([("credentials.lifetimeDays", "certificate-lifetime")] if fix else [])
+    assert (fix or "") in str(recorder.failure)
+
+
+def test_the_policy_is_asked_for_unless_every_application_exists() -> None:
+    [cluster] = settings().hosted_clusters
+
+    def asks(fields: list[str]) -> bool:
+        known: Any = {"hostedClusters": {"hc1": {"controlPlane": {field: {} for field in fields}}}}
+        return makes_applications(settings(), known)
+
+    issued = [row.field for row in cluster.enabled_rows]
+    assert (asks([]), asks(issued[1:]), asks(issued)) == (True, True, False)
