@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import Any
 
 import pulumi
 
@@ -13,7 +11,6 @@ from identity import resource_types
 from identity.azure.deployer_rights import written_scopes
 from identity.credentials import renewal_request
 from identity.credentials.schedule import least_renew_before_days
-from identity.outputs import StackOutputs
 from identity.plugin_schema import ObstacleQuestion
 from identity.settings import Problem, Settings
 from identity.settings.schema.problems import Place, to_set
@@ -32,7 +29,7 @@ def used_providers(settings: Settings) -> list[str]:
     return [name for name, is_used in uses.items() if is_used]
 
 
-async def find_obstacles(settings: Settings, providers: Providers, last: StackOutputs[Any]) -> list[Problem]:
+async def find_obstacles(settings: Settings, providers: Providers, *, makes_applications: bool) -> list[Problem]:
     """What refuses a run, and a warning of locks that refuse deletions alone; nothing in a run that only renews."""
     if renewal_request.is_renewal_run(os.environ):
         return []
@@ -43,13 +40,13 @@ async def find_obstacles(settings: Settings, providers: Providers, last: StackOu
         "subscriptionId": subscription,
         "namespaces": used_providers(settings),
         "scopes": written_scopes(settings),
-        "makesApplications": makes_applications(settings, last),
+        "makesApplications": makes_applications,
     }
     options = pulumi.InvokeOptions(provider=providers.own)
     found = await pulumi.runtime.invoke_async(resource_types.FIND_OBSTACLES, {**question}, options)
     missing, read_only = found["unregistered"], [lock for lock, level in found["locks"].items() if level == "ReadOnly"]
-    if kept := ", ".join(sorted(found["locks"].keys() - {*read_only})):
-        pulumi.log.warn(f"locks forbid to delete or replace anything there: {kept}")
+    if undeletable := ", ".join(sorted(found["locks"].keys() - {*read_only})):
+        pulumi.log.warn(f"locks forbid to delete or replace anything there: {undeletable}")
     register = [f"`az provider register --subscription {subscription} --wait --namespace {name}`" for name in missing]
     unregistered = Problem(
         place=("subscriptionId",),
@@ -65,32 +62,17 @@ async def find_obstacles(settings: Settings, providers: Providers, last: StackOu
         accepted="no ReadOnly lock on what the stack writes to",
         fix=f"let an Owner or User Access Administrator run `az lock delete --ids {' '.join(read_only)}`",
     )
-    short_lived = _short_lived(settings, found.get("certificateDays"))
-    return [*([unregistered] if missing else []), *([locked] if read_only else []), *short_lived]
-
-
-def makes_applications(settings: Settings, last: StackOutputs[Any]) -> bool:
-    """Whether one is not among the outputs of the `last` run: a policy may exempt those that exist."""
-    known = {(name, field) for name, row in last.get("hostedClusters", {}).items() for field in row["controlPlane"]}
-    return any(
-        cluster.identity(row).source == "entra-application" and (cluster.name, row.field) not in known
-        for cluster in settings.hosted_clusters
-        for row in cluster.enabled_rows
-    )
-
-
-def _short_lived(settings: Settings, allowed: float | None) -> Iterator[Problem]:
-    lifetime, before = settings.credentials.lifetime_days, settings.credentials.renew_before_days
-    if allowed is None or lifetime <= allowed:
-        return
     place: Place = ("credentials", "lifetimeDays")
-    least = least_renew_before_days(days := int(allowed))
-    renewal = "" if least <= before < days else f" and {to_set(('credentials', 'renewBeforeDays'), str(least))}"
-    exempt = "let the policy's owner exempt the deployer"
-    yield Problem(
+    lifetime, before = settings.credentials.lifetime_days, settings.credentials.renew_before_days
+    days = int(found.get("certificateDays", lifetime))
+    kept = before if before < days else least_renew_before_days(days)
+    short_lived = Problem(
         place=place,
         rule="certificate-lifetime",
         found=f"{lifetime}, but the tenant's app management policy allows a new application's certificate fewer days",
         accepted=f"at most {days}",
-        fix=f"{to_set(place, str(days))}{renewal}, or {exempt}" if days >= 2 else exempt,
+        fix=f"{to_set(place, str(days))} and {to_set(('credentials', 'renewBeforeDays'), str(kept))}, or let the "
+        "policy's owner exempt the deployer",
     )
+    refusals = ((missing, unregistered), (read_only, locked), (days < lifetime, short_lived))
+    return [problem for is_met, problem in refusals if is_met]

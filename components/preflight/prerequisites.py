@@ -68,7 +68,8 @@ async def look_up(
     (answers, unanswered), keys, obstacles, _ = await asyncio.gather(
         _ask([*required, *made], providers),
         asyncio.to_thread(read_existing_keys, settings, vault),
-        find_obstacles(settings, providers, last),
+        # A policy may exempt applications that exist, or be younger than they are.
+        find_obstacles(settings, providers, makes_applications=bool(_secret_names(settings) and not last)),
         prefetch_secrets(settings, providers, vault),
     )
     imported, unusable = imported_credentials(settings, answers, vault)

@@ -83,15 +83,19 @@ def test_a_refused_preview_names_all_that_is_missing_and_the_next_is_accepted(st
     there = ("--management-cluster", "aks-dev/mgmt", "--backend", f"file://{stack.root}/backend")
     printed = idstack(stack, "init", "dev", *options, *there)
     frozen = f"/subscriptions/{SUBSCRIPTION}/resourcegroups/dns"
-    with dialled(stack, HeldFaults(unregistered_providers=("Microsoft.Storage",), locks={frozen: Lock.READ_ONLY})):
+    held = HeldFaults(
+        unregistered_providers=("Microsoft.Storage",), locks={frozen: Lock.READ_ONLY}, certificate_days=30
+    )
+    with dialled(stack, held):
         refused = idstack(stack, "preview", "--stack", "dev", ends=1)
     seed(stack, "aks-dev", "dns", "contoso-dev")
     accepted = idstack(stack, "preview", "--stack", "dev")
 
     assert "az group create --name contoso-dev --location westeurope" in printed
-    assert "The stack's configuration has 3 problems; nothing was changed." in refused
+    assert "The stack's configuration has 4 problems; nothing was changed." in refused
     assert 'the resource group "contoso-dev", which does not exist' in refused
     assert "not registered to use Microsoft.Storage" in refused
     assert f"whose locks forbid changes: {frozen}" in refused
+    assert "--path credentials.lifetimeDays 30` and " in refused
     assert "150 to create" in accepted
     assert "nodePoolManagement" in accepted.partition("cluster  identity")[2]

@@ -35,11 +35,11 @@ _LOCKS: Final = {
 
 
 def test_locks_count_where_the_stack_writes_and_above(in_azure: ArmWorld) -> None:
-    in_azure.hold(unregistered_providers=("Microsoft.KeyVault",), locks=_LOCKS)
+    in_azure.hold(unregistered_providers=("Microsoft.KeyVault",), locks=_LOCKS, certificate_days=30)
 
     found = IdstackProvider().invoke("idstack:index:findObstacles", _QUESTION)
 
-    assert found["unregistered"] == ["Microsoft.KeyVault"]
+    assert (found["unregistered"], found["certificateDays"]) == (["Microsoft.KeyVault"], 30)
     levels = {arm_id.partition("/providers/")[0]: level for arm_id, level in found["locks"].items()}
     assert levels == {SUBSCRIPTION.lower(): "CanNotDelete", GROUP.lower(): "ReadOnly"}
 
@@ -51,16 +51,6 @@ def test_what_the_caller_may_not_read_is_left_out(in_azure: ArmWorld, sign_in: S
     found = IdstackProvider().invoke("idstack:index:findObstacles", _QUESTION)
 
     assert found == {"unregistered": ["Microsoft.KeyVault"], "locks": {}, "certificateDays": None}
-
-
-@pytest.mark.parametrize("held", [None, 30])
-@pytest.mark.parametrize("makes", [True, False])
-def test_the_tenants_policy_is_read_for_new_applications(in_azure: ArmWorld, held: int | None, makes: bool) -> None:
-    in_azure.hold(certificate_days=held)
-
-    found = IdstackProvider().invoke("idstack:index:findObstacles", {**_QUESTION, "makesApplications": makes})
-
-    assert found["certificateDays"] == (held if makes else None)
 
 
 @pytest.mark.parametrize(

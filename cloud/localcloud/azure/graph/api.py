@@ -197,16 +197,28 @@ _MOST_IDS: Final = 1000
 
 
 class DirectoryObjects:
-    """Objects of any kind by their ids, with which clients find the names of principals."""
+    """Objects of any kind by their ids, with which clients find the names of principals, and the tenant's policy."""
 
     def __init__(self, cloud: LocalAzure, guard: permissions.GraphGuard) -> None:
         self._directory = cloud.directory
         self._people = cloud.people
+        self._holder = cloud.holder
         self._guard = guard
         self._tenant_id = cloud.tenant_id
 
     def routes(self) -> Sequence[BaseRoute]:
-        return [route("POST", "/v1.0/directoryObjects/getByIds", self.by_ids, Understood.of(body="ids types"))]
+        return [
+            route("POST", "/v1.0/directoryObjects/getByIds", self.by_ids, Understood.of(body="ids types")),
+            route("GET", "/v1.0/policies/defaultAppManagementPolicy", self.default_policy),
+        ]
+
+    async def default_policy(self, request: Request) -> Response:
+        """The app management policy, which is off unless a test holds a limit."""
+        permissions.require_read(self._guard.authenticate(request))
+        days = self._holder.now().certificate_days
+        limit = {"restrictionType": "asymmetricKeyLifetime", "state": "enabled", "maxLifetime": f"P{days}D"}
+        restrictions = {"keyCredentials": [] if days is None else [limit]}
+        return JSONResponse({"id": POLICY, "isEnabled": days is not None, "applicationRestrictions": restrictions})
 
     async def by_ids(self, request: Request) -> Response:
         permissions.require_read(self._guard.authenticate(request))
@@ -265,26 +277,6 @@ class Users:
         return JSONResponse(odata.strings(request, self._people.groups_of(user.object_id)))
 
 
-class AppManagementPolicies:
-    """The tenant's default policy, which is off unless a test holds a limit."""
-
-    def __init__(self, cloud: LocalAzure, guard: permissions.GraphGuard) -> None:
-        self._holder = cloud.holder
-        self._guard = guard
-
-    def routes(self) -> Sequence[BaseRoute]:
-        return [route("GET", "/v1.0/policies/defaultAppManagementPolicy", self.default)]
-
-    async def default(self, request: Request) -> Response:
-        permissions.require_read(self._guard.authenticate(request))
-        days = self._holder.now().certificate_days
-        limit = {"restrictionType": "asymmetricKeyLifetime", "state": "enabled", "maxLifetime": f"P{days}D"}
-        keys = [] if days is None else [{**limit, "restrictForAppsCreatedAfterDateTime": "2015-01-01T00:00:00Z"}]
-        restrictions = {"passwordCredentials": [], "keyCredentials": keys}
-        policy = {"id": POLICY, "isEnabled": days is not None, "applicationRestrictions": restrictions}
-        return JSONResponse(odata.entity(request, "policies/defaultAppManagementPolicy", policy))
-
-
 def _kind(odata_type: str) -> str:
     """`servicePrincipal` of `#microsoft.graph.servicePrincipal`."""
     return odata_type.rpartition(".")[2]
@@ -298,7 +290,6 @@ def app(cloud: LocalAzure) -> Starlette:
         DeletedItems(cloud, guard),
         DirectoryObjects(cloud, guard),
         Users(cloud, guard),
-        AppManagementPolicies(cloud, guard),
     )
     routes = [route for part in parts for route in part.routes()]
     service = service_app("graph", routes, faults=cloud.faults, holder=cloud.holder, render=_render)

@@ -22,8 +22,7 @@ from localcloud.azure.tenant.objects import Application, KeyCredential, Password
 from localcloud.azure.tenant.tokens import Caller
 
 Entry = Application | ServicePrincipal
-POLICY = "00000000-0000-0000-0000-000000000000"
-"""The id of a tenant's default app management policy (Graph v1.0, tenantAppManagementPolicy)."""
+POLICY = "00000000-0000-0000-0000-000000000000"  # the id of each tenant's default app management policy
 # Functions in the place of an object's id.
 _FUNCTIONS = frozenset({"delta", "getByIds", "getAvailableExtensionProperties", "validateProperties", "templates"})
 
