@@ -194,6 +194,15 @@ def test_a_broken_cluster_shows_its_fix_and_which_identities_are_broken(browser:
     assert ": broken" in browser.evaluate("document.querySelector('#details li .error').textContent")
 
 
+def test_the_legend_of_the_dates_is_not_red_in_a_broken_cluster(browser: Browser, tmp_path: Path) -> None:
+    browser.open(_page(tmp_path))
+
+    expiry, words = browser.evaluate(
+        "['.timeline > .expiry', '.timeline > .detail'].map((e) => getComputedStyle(document.querySelector(e)).fill)"
+    )
+    assert expiry == words
+
+
 def test_on_a_phone_the_problems_are_a_list_with_cause_and_fix(browser: Browser, tmp_path: Path) -> None:
     browser.open(_page(tmp_path), width=390)
 
