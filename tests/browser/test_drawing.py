@@ -8,7 +8,7 @@ import pytest
 
 from tests.browser.browser import Browser, Scheme
 from tests.browser.conftest import Files
-from tests.unit.ops.graph.test_colours import contrast
+from tests.unit.ops.graph.test_forms import contrast
 
 pytestmark = pytest.mark.browser
 

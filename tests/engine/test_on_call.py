@@ -168,7 +168,7 @@ def test_three_commands_blame_the_same_and_the_printed_fix_repairs_it(stack: Loc
     others = stack.control_plane if breakage.check_of_others else ()
     blamed: dict[str | None, str | None] = dict.fromkeys(others, breakage.check_of_others)
     blamed[breakage.identity] = breakage.check
-    assert (seen.codes, seen.blamed) == (dict.fromkeys(_ASKED, 1), dict.fromkeys(_ASKED, set(blamed.items())))
+    assert (seen.codes, seen.blamed) == (dict.fromkeys(_ASKED, 1), {name: set(blamed.items()) for name in _ASKED})
     if breakage.code is not None:
         explained = json.loads(stack.idstack("explain", breakage.code, "--json").stdout)
         commands = [command for row in explained for command in re.findall(r"`[^`]+`", row["fix"])]

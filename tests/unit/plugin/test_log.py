@@ -1,12 +1,14 @@
-"""What a resource logs while it works reaches the engine, or is dropped."""
+"""What a resource logs reaches the engine or is dropped, and waiting ends with the engine's Cancel."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent import futures
+from contextvars import ContextVar
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import grpc
@@ -14,8 +16,9 @@ import pytest
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, provider_pb2_grpc
 
-from plugin import log_info
+from plugin import PluginError, PluginInterruptedError, log_info
 from plugin.log import EngineLog, logging_to
+from plugin.servicer import Cancellation
 from plugin.values import to_struct
 
 URN = "urn:pulumi:dev::project::demo:index:Slow::name"
@@ -92,3 +95,65 @@ def test_only_what_is_logged_in_the_block_is_passed_on() -> None:
         log_info("inside")
     log_info("outside")
     assert lines == ["inside"]
+
+
+_NAME: ContextVar[str] = ContextVar("name", default="nobody")
+
+
+def _when(event: Event, action: Callable[[], object]) -> None:
+    """Do something, in another thread, once the event has come."""
+    Thread(target=lambda: event.wait() and action(), daemon=True).start()
+
+
+def test_work_that_ends_is_its_result_or_its_error() -> None:
+    cancellation = Cancellation()
+
+    def bug() -> None:
+        raise KeyError("bug")
+
+    assert cancellation.run(lambda: 4) == 4
+    _NAME.set("somebody")
+    assert cancellation.run(_NAME.get) == "somebody", "it runs in the caller's context"
+    with pytest.raises(KeyError, match="bug"):
+        cancellation.run(bug)
+
+
+def test_work_that_hangs_is_left_behind() -> None:
+    cancellation, begun, never = Cancellation(), Event(), Event()
+
+    def hang() -> None:
+        begun.set()
+        never.wait()
+
+    _when(begun, cancellation.cancel)
+    with pytest.raises(PluginInterruptedError, match=r"^interrupted; run the command again$"):
+        cancellation.run(hang)
+    never.set()
+
+
+def test_a_write_that_answers_within_its_grace_counts() -> None:
+    cancellation, begun, cancelled = Cancellation(), Event(), Event()
+
+    def write() -> str:
+        begun.set()
+        cancelled.wait()
+        return "written"
+
+    def cancel() -> None:
+        cancellation.cancel()
+        cancelled.set()
+
+    _when(begun, cancel)
+    assert cancellation.run(write, grace=60) == "written"
+
+
+def test_a_pause_ends_at_once_when_it_is_over_or_cancelled() -> None:
+    cancellation = Cancellation()
+    cancellation.pause(0)
+
+    cancellation.cancel()
+
+    with pytest.raises(PluginError, match="interrupted while it waited"):
+        cancellation.pause(3600)
+    with pytest.raises(PluginError, match="interrupted before it began"):
+        cancellation.run(lambda: 4)

@@ -1,16 +1,190 @@
-"""`idstack status`: what the management cluster reports, behind the credentials."""
+"""`idstack status`: what management cluster and Azure report, behind the credentials."""
 
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
+from typing import Any
 
 import pytest
 
+from identity.catalogue import WORKLOAD
 from ops.stack.errors import CommandError
 from tests.unit.access_world import FakeApiServer
+from tests.unit.ops import answers
+from tests.unit.ops.answers import FakeArm
 from tests.unit.ops.cluster_access import CLUSTER
 from tests.unit.ops.conftest import FakeEngine, Idstack, examined
 from tests.unit.ops.world.test_cluster_state import HOSTED_CLUSTER, OUTPUTS, POD_STATUSES, VERSIONS, pod_status
+
+GROUP = "/subscriptions/s/resourceGroups/identity-dev/providers/Microsoft.ManagedIdentity/userAssignedIdentities"
+PULL, VELERO = f"{GROUP}/hc1-acr-pull-hc1-infra", f"{GROUP}/hc1-velero-hc1-infra"
+VELERO_POD, VELERO_JOB = (
+    f"{VELERO}/federatedIdentityCredentials/hc1-velero-hc1-infra-{suffix}" for suffix in ("velero", "etcd-backup-job")
+)
+CLIENT = "6f2c1e7a-0000-4000-8000-00000000aaaa"
+JOB = "system:serviceaccount:hypershift:etcd-backup-job"
+POD = "system:serviceaccount:openshift-adp:velero"
+
+
+ISSUER = "https://hc1oidc.blob.core.windows.net/hc1oidc"
+DISK = f"{GROUP}/hc1-disk-hc1-infra"
+[ROW] = [row for row in WORKLOAD if DISK.endswith(f"/hc1-{row.name}-hc1-infra")]
+
+
+def trusted(subject: str, /, **changes: Any) -> dict[str, Any]:
+    """The federated credential for a service account, or what has become of it."""
+    name = f"{DISK}/federatedIdentityCredentials/{subject.rpartition(':')[2]}"
+    return answers.federated_credential(name, **{"subject": subject, "issuer": ISSUER, **changes})
+
+
+@pytest.fixture
+def arm(monkeypatch: pytest.MonkeyPatch, engine: FakeEngine) -> FakeArm:
+    """The cloud of a stack with two managed identities, one of them for service accounts."""
+    arm = FakeArm(
+        *(answers.managed_identity(id, CLIENT) for id in (PULL, VELERO, DISK)),
+        answers.federated_credential(VELERO_POD, POD),
+        answers.federated_credential(VELERO_JOB, JOB),
+        *(trusted(subject.subject) for subject in ROW.subjects),
+    )
+    monkeypatch.setattr("ops.world.azure.deployer", lambda _: nullcontext(arm))
+    identities = {
+        "velero": {"clientID": CLIENT, "resourceID": VELERO},
+        "acrPull": {"clientID": CLIENT, "resourceID": PULL},
+    }
+    cluster = {"namespace": "clusters", "controlPlane": {}, "managedIdentities": identities}
+    engine.has({"clusterSide": "stack", "hostedClusters": {"hc1": cluster}})
+    return arm
+
+
+@pytest.fixture
+def self_managed(arm: FakeArm, engine: FakeEngine) -> FakeArm:
+    """The cloud of a cluster that signs in by workload identities, of which one is looked at."""
+    cluster = {
+        "namespace": "clusters",
+        "controlPlane": {},
+        "dataPlane": {ROW.field: CLIENT},
+        "managedIdentities": {ROW.field: {"clientID": CLIENT, "resourceID": DISK}},
+        "hostedClusterSpec": {"issuerURL": ISSUER},
+    }
+    engine.has({"clusterSide": "hypershift", "hostedClusters": {"hc1": cluster}})
+    return arm
+
+
+def credentials(printed: str) -> dict[str, str]:
+    [row] = json.loads(printed)["managedIdentities"]["rows"]
+    return {
+        federated_credential["subject"]: federated_credential["state"]
+        for federated_credential in row["federatedCredentials"]
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "state"),
+    [
+        ({"issuer": "https://elsewhere.example.com"}, "replaced"),
+        ({"audiences": ["api://AzureADTokenExchange"]}, "replaced"),
+        ({"subject": "system:serviceaccount:default:default"}, "missing"),
+    ],
+    ids=["issuer", "audience", "subject"],
+)
+def test_a_credential_that_trusts_otherwise_is_said(
+    self_managed: FakeArm, idstack: Idstack, changes: dict[str, Any], state: str
+) -> None:
+    sound = idstack("status", "--stack", "dev", "--json")
+    assert sound.code == 0
+    assert credentials(sound.output) == {subject.subject: "exists" for subject in ROW.subjects}
+    first = ROW.subjects[0]
+    changed = trusted(first.subject, **changes)
+    self_managed.by_id[changed["id"]] = changed
+
+    printed = idstack("status", "--stack", "dev", "--json")
+
+    assert printed.code == 1
+    assert credentials(printed.output)[first.subject] == state
+
+
+def lines(printed: str) -> list[str]:
+    """Without the blanks between columns."""
+    return [" ".join(line.split()) for line in printed.splitlines()]
+
+
+def test_scripts_get_a_row_for_each(arm: FakeArm, idstack: Idstack) -> None:
+    document = json.loads(idstack("status", "--stack", "dev", "--json").output)
+
+    assert document["managedIdentities"]["unread"] == []
+    assert document["managedIdentities"]["rows"][1] == {
+        "cluster": "hc1",
+        "identity": "velero",
+        "kind": "managed-identity",
+        "clientID": CLIENT,
+        "resourceID": VELERO,
+        "role": "Storage Blob Data Contributor",
+        "state": "exists",
+        "federatedCredentials": [{"subject": POD, "state": "exists"}, {"subject": JOB, "state": "exists"}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("resource", "becomes", "line"),
+    [
+        (PULL, None, f"hc1 acrPull {CLIENT} AcrPull missing"),
+        (PULL, answers.managed_identity(PULL, "another"), f"hc1 acrPull {CLIENT} AcrPull replaced"),
+        (VELERO_POD, None, "velero missing, etcd-backup-job exists"),
+        (VELERO_POD, answers.federated_credential(VELERO_POD, JOB), "velero replaced, etcd-backup-job exists"),
+    ],
+)
+def test_what_azure_does_not_have_is_shown_and_is_an_error(
+    arm: FakeArm, idstack: Idstack, resource: str, becomes: dict[str, Any] | None, line: str
+) -> None:
+    arm.by_id[resource] = becomes
+    identity = "acrPull" if resource == PULL else "velero"
+
+    printed = idstack("status", "--stack", "dev")
+
+    assert any(line in printed_line for printed_line in lines(printed.output))
+    assert (printed.code, printed.error) == (
+        1,
+        f"idstack: these managed identities are missing in Azure or replaced: {identity} of hc1; "
+        "`.venv/bin/idstack up --stack dev --refresh` creates them again\n",
+    )
+
+
+def test_a_right_that_is_missing_is_a_line_and_not_sound(arm: FakeArm, idstack: Idstack) -> None:
+    arm.refuses = VELERO
+
+    printed = idstack("status", "--stack", "dev")
+
+    assert printed.code == 3
+    assert "not read: velero of hc1: reading it: 403" in printed.output
+    assert f"hc1 acrPull {CLIENT} AcrPull exists" in lines(printed.output)
+    assert any("not known velero not known, etcd-backup-job not known" in line for line in lines(printed.output))
+
+
+def test_azure_out_of_reach_is_a_line_and_not_sound(
+    arm: FakeArm, idstack: Idstack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise CommandError("signing in: AADSTS700016")
+
+    monkeypatch.setattr("ops.world.azure.deployer", refuse)
+
+    printed = idstack("status", "--stack", "dev")
+
+    assert printed.code == 3
+    assert "not read: the managed identities: signing in: AADSTS700016" in printed.output
+    assert f"hc1 acrPull {CLIENT} AcrPull not known" in lines(printed.output)
+
+
+def test_a_stack_without_any_asks_nobody(
+    arm: FakeArm, engine: FakeEngine, idstack: Idstack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.has({"hostedClusters": {"hc1": {"namespace": "clusters", "controlPlane": {}}}})
+    monkeypatch.setattr("ops.world.azure.deployer", None)
+
+    document = json.loads(idstack("status", "--stack", "dev", "--json").output)
+
+    assert document["managedIdentities"] == {"rows": [], "unread": []}
 
 
 @pytest.fixture

@@ -1,12 +1,13 @@
-"""HTML, SVG, Mermaid and JSON: what they look like, and that no name of a stack is more than text in them."""
+"""The forms of a graph: their text, colours and time line."""
 
 from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from xml.etree import ElementTree
 
 import pytest
@@ -14,10 +15,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from identity.catalogue import CONTROL_PLANE
-from ops.graph import html, mermaid, svg
-from ops.graph.model import IdentityGraph
+from ops.graph import html, mermaid, svg, timeline
+from ops.graph.model import Health, IdentityGraph
+from ops.graph.timeline import TimelineRow
 from tests.unit.golden_report import reviewed_file
-from tests.unit.ops.graph_world import GraphWorld, fifty_clusters, one_cluster, small_cluster
+from tests.unit.ops.graph_world import NOW, GraphWorld, fifty_clusters, one_cluster, small_cluster
 
 GOLDEN = Path(__file__).parent / "golden"
 ATTACKS = (
@@ -161,3 +163,98 @@ def test_a_name_in_mermaid_is_text(name: str) -> None:
     for line, expected in zip(lines, benign, strict=True):
         assert re.sub(r'"[^"]*"', '""', line) == re.sub(r'"[^"]*"', '""', expected)
         assert not set("<>`$\\") & set(line.replace("<br>", "").replace("-->", "").replace(".->", ""))
+
+
+STYLE: Final = (Path(svg.__file__).parent / "page/graph.css").read_text(encoding="utf-8")
+COLOURS: Final = re.findall(r"--([\w-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\);", STYLE)
+LIGHT, DARK = ({name: pair[scheme] for name, *pair in COLOURS} for scheme in (0, 1))
+# Text needs 4.5; marks and borders that say something need 3.
+TEXT: Final = [
+    *((front, back) for front in ("text", "muted") for back in ("canvas", "surface", "frame", "accent-soft")),
+    *(("accent", back) for back in ("surface", "accent-soft")),
+    ("warning", "canvas"),
+]
+SHAPES: Final = [
+    *((health, back) for health in ("ok", "warning", "error", "unknown") for back in ("canvas", "surface", "on-mark")),
+    ("accent", "canvas"),
+]
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance, https://www.w3.org/TR/WCAG22/#dfn-relative-luminance."""
+    channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (
+        channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4 for channel in channels
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(front: str, back: str) -> float:
+    """Contrast ratio, https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio."""
+    bright, dim = sorted((luminance(front), luminance(back)), reverse=True)
+    return (bright + 0.05) / (dim + 0.05)
+
+
+@pytest.mark.parametrize("scheme", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize(("front", "back"), TEXT)
+def test_text_has_contrast_enough(scheme: dict[str, str], front: str, back: str) -> None:
+    assert contrast(scheme[front], scheme[back]) >= 4.5
+
+
+@pytest.mark.parametrize("scheme", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize(("front", "back"), SHAPES)
+def test_a_mark_has_contrast_enough(scheme: dict[str, str], front: str, back: str) -> None:
+    assert contrast(scheme[front], scheme[back]) >= 3
+
+
+def test_black_on_white_has_the_greatest_contrast() -> None:
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+
+
+DAYS = st.integers(-700, 1400).map(lambda days: NOW + timedelta(days=days))
+
+
+def test_a_clusters_rows_are_its_certificates() -> None:
+    first, second = timeline.of_cluster(small_cluster().graph(), "hc1")
+
+    assert first.expires == datetime(2026, 12, 1, tzinfo=UTC)
+    assert first.renew_after == datetime(2026, 11, 20, tzinfo=UTC)
+    assert [row.health(NOW) for row in (first, second)] == [Health.WARNING, Health.OK]
+
+
+def test_a_fleets_rows_are_the_first_dates_of_each_cluster() -> None:
+    rows = {row.name: row for row in timeline.of_fleet(fifty_clusters().graph())}
+
+    assert len(rows) == 50
+    assert rows["cluster-17"].health(NOW) is Health.ERROR
+    assert f"{rows['cluster-31'].expires:%Y-%m-%d}" == "2026-12-01", "one of its certificates, the others are later"
+
+
+@given(st.lists(st.tuples(DAYS, st.none() | DAYS), min_size=1, max_size=5))
+def test_everything_is_drawn_within_the_axis(dates: list[tuple[datetime, datetime | None]]) -> None:
+    rows = [TimelineRow("x", renewal, expiry) for expiry, renewal in dates]
+    drawn = timeline.content(rows, NOW)
+
+    bars = re.findall(r'<rect class="\w+" x="([-\d.]+)" y="[\d.]+" width="([-\d.]+)"', drawn)
+    assert all(float(width) >= 0 and float(x) >= 246 and float(x) + float(width) <= 1290.2 for x, width in bars)
+    assert drawn.count('class="month"') <= 13
+
+
+@pytest.mark.parametrize("graph", [small_cluster().graph(), fifty_clusters().graph()], ids=["one", "fleet"])
+def test_page_and_drawing_have_it(graph: IdentityGraph) -> None:
+    assert svg.document(graph).count("Renewals and expiries") == 1
+    assert html.document(graph).count('<details class="dates">') == (len(graph.clusters) > 1)
+    assert html.document(graph).count("Renewals and expiries of the hosted cluster") == len(graph.clusters)
+
+
+def test_identities_that_nothing_reports_on_are_counted() -> None:
+    world = GraphWorld()
+    assert (timeline.inline([], NOW, ""), timeline.height([])) == ("", 0)
+    for document in (html.document(world.graph()), svg.document(world.graph())):
+        assert "The stack prod has no hosted cluster." in document
+    world.add_cluster("hc1")
+
+    page = html.document(world.graph())
+
+    for counted in ("<b>12</b> identities</li>", "<b>9</b> ok</li>", "<b>3</b> of the guest cluster</li>"):
+        assert counted in page

@@ -1,16 +1,25 @@
-"""A namespace with a control plane of HyperShift is neither made nor deleted, and the switch hands it over."""
+"""What is asked of the management cluster before the first resource: the sign-in, its namespaces, and its Secrets."""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from components.preflight import cluster_checks
 from identity.azure.errors import AccessError
+from identity.credentials import service_account_key
+from tests.unit import access_world
+from tests.unit.components.existing_cluster import ADMIN, CLUSTER, USER, ExistingClusterScenario
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor
-from tests.unit.components.world import SECOND_CLUSTER, hosted_cluster, lookups
+from tests.unit.components.world import MANAGEMENT_CLUSTER, SECOND_CLUSTER, hosted_cluster, lookups
 
 GUARD = "idstack:index:NamespaceGuard"
 HC1 = {"clusters-hc1": "hc1"}
@@ -258,3 +267,105 @@ def test_a_state_that_cannot_be_read_ends_the_run(program: Program) -> None:
         "this stack's state, which has the namespaces that it made, cannot be read: blob: connection refused. "
         "Nothing was changed; try again once the backend answers."
     )
+
+
+def test_a_failed_sign_in_is_reported_before_the_first_resource(
+    existing_cluster: ExistingClusterScenario, tmp_path: Path
+) -> None:
+    access_world.program(tmp_path / "bin", code=1, error="idstack: c.pem: the certificate 9F expired")
+
+    recorder = existing_cluster.run(options={"refused": True})
+
+    assert str(recorder.failure) == (
+        "idstack:managementCluster: idstack got no token for the API server: c.pem: the certificate 9F expired. "
+        "Nothing was changed."
+    )
+    assert [name for name in recorder.names() if not name.startswith("pulumi:providers:azure")] == []
+
+
+def test_with_azure_rbac_the_missing_role_assignment_is_printed(
+    existing_cluster: ExistingClusterScenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_checks, "_READY_SECONDS", 0)
+    existing_cluster.api.denied = {"create namespaces"}
+    current = existing_cluster.answers["azure-native:containerservice:getManagedCluster"]
+    existing_cluster.answers["azure-native:containerservice:getManagedCluster"] = {
+        **current,
+        "aadProfile": {"managed": True, "enableAzureRBAC": True},
+    }
+
+    error = str(existing_cluster.run(options={"refused": True}).failure)
+
+    assert f"--role b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b --scope {MANAGEMENT_CLUSTER} --assignee-object-id" in error
+
+
+def test_without_the_clusters_user_role_the_error_names_the_role(existing_cluster: ExistingClusterScenario) -> None:
+    existing_cluster.answers[USER] = RuntimeError('Status=403 Code="AuthorizationFailed" Message="no".')
+    recorder = existing_cluster.run(options={"refused": True})
+    assert "role Azure Kubernetes Service Cluster User Role there" in str(recorder.failure)
+
+
+def test_with_local_accounts_off_the_admin_credential_is_an_error(existing_cluster: ExistingClusterScenario) -> None:
+    existing_cluster.answers[ADMIN] = RuntimeError("Getting static credential is not allowed")
+    recorder = existing_cluster.run(options={"refused": True}, admin=True)
+    assert "Getting static credential is not allowed. Nothing was changed" in str(recorder.failure), "no role helps"
+
+
+PATH = "/api/v1/namespaces/clusters/secrets/hc1-key"
+PLACE = "hostedClusters[0].hostedCluster.serviceAccountSigningKey"
+PKCS1 = service_account_key.make(2048)
+
+
+def pkcs8(key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | None = None) -> str:
+    loaded: Any = key or serialization.load_pem_private_key(PKCS1.encode(), None)
+    return str(loaded.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode())
+
+
+@pytest.fixture
+def run(existing_cluster: ExistingClusterScenario, program: Program) -> Run:
+    """Runs the program with a HostedCluster that names the Secret, in which there is this."""
+
+    def run(key: bytes | None) -> Any:
+        data = {} if key is None else {"key": base64.b64encode(key).decode()}
+        existing_cluster.api.documents[PATH] = {"data": data}
+        given = {"manifest": {}, "serviceAccountSigningKey": "hc1-key"}
+        return program(
+            invokes=existing_cluster.answers,
+            options={"refused": True},
+            lookups_only=True,
+            clusterSide="hypershift",
+            managementCluster=CLUSTER,
+            hostedClusters=[hosted_cluster(hostedCluster=given)],
+        )
+
+    return run
+
+
+@pytest.mark.parametrize("pem", [PKCS1, f"a comment\n{PKCS1}", PKCS1.replace("\n", "\r\n")])
+def test_a_key_in_pkcs1_is_taken(run: Run, pem: str) -> None:
+    assert run(pem.encode()).failure is None
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        pkcs8().encode(),
+        pkcs8(ec.generate_private_key(ec.SECP256R1())).encode(),
+        PKCS1.replace("BEGIN", "BEGAN").encode(),
+        b"\xff",
+        None,
+    ],
+    ids=["PKCS#8", "no RSA key", "no PEM", "no text", "nothing"],
+)
+def test_a_key_that_hypershift_cannot_read_is_refused(run: Run, key: bytes | None) -> None:
+    assert run(key).problems == [(PLACE, "signing-key-secret-unusable")]
+
+
+def test_a_secret_that_is_missing_or_may_not_be_read_is_left_to_hypershift(
+    existing_cluster: ExistingClusterScenario, run: Run
+) -> None:
+    existing_cluster.api.unreadable.add(PATH)
+    assert run(b"anything").failure is None
+    existing_cluster.api.unreadable.clear()
+    existing_cluster.api.codes[PATH] = 404
+    assert run(b"anything").failure is None

@@ -1,4 +1,4 @@
-"""The page for people on call has every stage and every check."""
+"""The page for people on call has every stage and every check, and the page of symptoms is the table."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from identity.credentials.symptoms import SYMPTOMS
 from ops.doctor.model.check import CheckStatus, ExitCode, Stage
 from ops.doctor.registry import CHECKS
+from ops.doctor.symptoms_page import PAGE, page
 
-PAGE = Path(__file__).resolve().parents[4] / "docs/guides/troubleshooting.md"
-TEXT = PAGE.read_text(encoding="utf-8")
+CHECKS_PAGE = Path(__file__).resolve().parents[4] / "docs/guides/troubleshooting.md"
+TEXT = CHECKS_PAGE.read_text(encoding="utf-8")
 
 
 def test_the_stages_are_sections_in_their_order() -> None:
@@ -47,3 +49,15 @@ def test_every_stage_has_its_file_of_checks_and_every_check_a_name_of_its_own() 
 
     assert len({*folder.glob("[!_]*.py")}) == len({check.stage for check in CHECKS}) == len(Stage)
     assert len(CHECKS) == len({check.name for check in CHECKS})
+
+
+def test_the_page_is_what_the_table_says() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "run `make generate`"
+
+
+def test_every_symptom_is_a_section_with_a_place_to_look_and_a_fix() -> None:
+    sections = {part.partition("\n")[0]: part for part in page().split("\n### ")[1:]}
+
+    assert list(sections) == [symptom.name for symptom in SYMPTOMS]
+    assert all("\n- Evidence: " in section and "\n- Fix: " in section for section in sections.values())
+    assert not [line for line in page().splitlines() if len(line) > 120]
