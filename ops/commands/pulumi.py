@@ -46,7 +46,7 @@ def _configuration(stack: str, arguments: Sequence[str]) -> tuple[str, ...]:
     exists = is_local(stack) and (local_paths().engine / source.name).exists()
     if is_chosen or not exists or not _RUNS.intersection(arguments[:1]):
         return ()
-    return (_CONFIG_FILE, str(local_copy(source)))
+    return (_CONFIG_FILE, str(local_copy(source, local_paths())))
 
 
 def _writes_the_file(arguments: Sequence[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -48,7 +49,8 @@ def rehearse(
     forbidden = _operations(forbid)
     screen = Screen(as_json)
     # The progress is not part of the report.
-    rehearsal = run(PlannedRehearsal(ROOT, stack, base, head, seed), Screen(as_json=True).console.print)
+    plan = PlannedRehearsal(ROOT, stack, base, head, seed, os.environ)
+    rehearsal = run(plan, Screen(as_json=True).console.print)
     if markdown is not None:
         with writing("the report"):
             markdown.write_text(report.markdown(rehearsal, forbidden), encoding="utf-8")

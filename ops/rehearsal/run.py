@@ -35,13 +35,17 @@ from ops.world.ownership import ResourceOwner
 
 @dataclass(frozen=True)
 class PlannedRehearsal:
-    """A rehearsal of `stack` in the project at `root`, from the commit `base` to `head`, None for the checkout."""
+    """A rehearsal of `stack` in the project at `root`, from the commit `base` to `head`, None for the checkout.
+
+    `caller` is the environment from which that of the commands is derived.
+    """
 
     root: Path
     stack: str
     base: str
     head: str | None
     seed: int
+    caller: Mapping[str, str] = field(repr=False, compare=False)
 
 
 def rehearse(plan: PlannedRehearsal, step: Callable[[str], None]) -> Rehearsal:
@@ -50,7 +54,7 @@ def rehearse(plan: PlannedRehearsal, step: Callable[[str], None]) -> Rehearsal:
     Raises CommandError for an unknown commit or stack, a configuration that the program refuses, and a base that cannot
     be brought up.
     """
-    with throw_away(plan.seed) as world:
+    with throw_away(plan.seed, plan.caller) as world:
         base = at_commit(plan.root, plan.base, world.directory / "base")
         into = world.directory / "head"
         head = as_it_is(plan.root, into) if plan.head is None else at_commit(plan.root, plan.head, into)

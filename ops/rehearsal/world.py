@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -139,10 +138,14 @@ _LAST_LINES: Final = 25
 
 @dataclass(frozen=True)
 class ThrowAwayCloud:
-    """The local cloud in `directory`, which has all files of the rehearsal. Child processes print to `output`."""
+    """The local cloud in `directory`, which has all files of the rehearsal. Child processes print to `output`.
+
+    `environ` is the caller's environment with the variables of this local cloud instead of the caller's own.
+    """
 
     directory: Path
     output: int
+    environ: Mapping[str, str]
 
     @property
     def documents(self) -> Path:
@@ -157,18 +160,19 @@ class ThrowAwayCloud:
         """Start the local cloud with this seed, and issue the documents that the copies name."""
         file = self.directory / "seed.yaml"
         file.write_text(dump(seed), encoding="utf-8")
-        local_cloud.do("start", "--seed", str(file), output=self.output)
-        record = local_cloud.record()
+        local_cloud.do("start", "--seed", str(file), output=self.output, base=self.environ)
+        record = local_cloud.record(self.environ)
         if record is None:
             raise CommandError("the local cloud of the rehearsal did not start")
         for path, identity in dict(pair for copy in copies for pair in copy.documents.items()).items():
-            local_cloud.do("issue-msi", identity, "--output", path, output=self.output)
+            local_cloud.do("issue-msi", identity, "--output", path, output=self.output, base=self.environ)
         return record
 
     def contents(self) -> frozenset[tuple[str, str]]:
         """Kind and key of each object in the local cloud."""
         command = [sys.executable, "-m", "localcloud", "contents"]
-        done = subprocess.run(command, cwd=ROOT, env=variables(LOCAL_STACK), capture_output=True, text=True)
+        environment = variables(LOCAL_STACK, self.environ)
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
         if done.returncode:
             raise CommandError(f"the local cloud's contents cannot be read: {done.stderr.strip()}")
         entries = (json.loads(line) for line in done.stdout.splitlines())
@@ -177,7 +181,7 @@ class ThrowAwayCloud:
     def engine(self, tree: Tree, copy: StackCopy) -> Engine:
         """The engine for a stack at one of the commits, whose configuration file is written."""
         tree.write_configuration(copy.name, dict(copy.document))
-        engine = Engine(copy.name, tree.directory, output=self.output)
+        engine = Engine(copy.name, tree.directory, output=self.output, caller=self.environ)
         engine.prepare()
         return engine
 
@@ -213,31 +217,24 @@ def left(before: frozenset[tuple[str, str]], after: frozenset[tuple[str, str]]) 
 
 
 @contextmanager
-def throw_away(seed: int) -> Iterator[ThrowAwayCloud]:
+def throw_away(seed: int, caller: Mapping[str, str]) -> Iterator[ThrowAwayCloud]:
     """A local cloud with its own directory and variables; ends its processes and removes all of it.
 
     It does so also when this process is interrupted or terminated, and a second signal is ignored meanwhile.
     """
     directory = Path(mkdtemp(prefix="idstack-rehearsal-")).resolve()
-    changed = {STATE_DIRECTORY_VARIABLE: str(directory / "state"), _FAULTS: json.dumps({"seed": seed})}
-    before = {name: os.environ.get(name) for name in (*changed, *_FOREIGN)}
+    environ = {name: value for name, value in caller.items() if name not in _FOREIGN}
+    environ |= {STATE_DIRECTORY_VARIABLE: str(directory / "state"), _FAULTS: json.dumps({"seed": seed})}
     handler = signal.signal(signal.SIGTERM, _terminated)
     try:
-        os.environ.update(changed)
-        for name in _FOREIGN:
-            os.environ.pop(name, None)
         with (directory / _LOG).open("a") as log:
-            yield ThrowAwayCloud(directory, log.fileno())
+            yield ThrowAwayCloud(directory, log.fileno(), environ)
     finally:
         ignored = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
-            local_cloud.run(["stop", "--remove"], output=subprocess.DEVNULL)
+            local_cloud.run(["stop", "--remove"], output=subprocess.DEVNULL, base=environ)
         finally:
             shutil.rmtree(directory, ignore_errors=True)
-            for name, value in before.items():
-                os.environ.pop(name, None)
-                if value is not None:
-                    os.environ[name] = value
             signal.signal(signal.SIGINT, ignored[signal.SIGINT])
             signal.signal(signal.SIGTERM, handler)
 

@@ -21,7 +21,7 @@ from identity import yaml_text
 from identity.clouds import LOCAL_CLOUD
 from identity.settings.schema.problems import NAMESPACE, Place
 from identity.settings.stack_file import own_values
-from ops.stack.environment import LocalPaths, is_local, local_paths, project_name
+from ops.stack.environment import LocalPaths, is_local, project_name
 from ops.stack.errors import CommandError
 from ops.stack.stack_document import BACKEND_VARIABLE, replace_file
 from ops.stack.state import State
@@ -67,14 +67,13 @@ def named_clusters(hosted_clusters: Any) -> Iterator[Mapping[str, Any]]:
             yield cluster
 
 
-def local_copy(source: Path) -> Path:
+def local_copy(source: Path, paths: LocalPaths) -> Path:
     """Copy a local stack's configuration, with the salt of this machine's passphrase; returns the copy.
 
     The stack must exist. Raises CommandError as `with_salt` does.
     """
-    engine = local_paths().engine
-    salt = salt_of(engine / source.name)
-    copy = engine / f"configuration.{source.name.removeprefix('Pulumi.')}"
+    salt = salt_of(paths.engine / source.name)
+    copy = paths.engine / f"configuration.{source.name.removeprefix('Pulumi.')}"
     text = source.read_text()
     replace_file(copy, text if salt is None else with_salt(text, salt, source.name))
     return copy

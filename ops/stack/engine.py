@@ -18,7 +18,6 @@ from identity.outputs import StackOutputs
 from identity.settings import stack_file
 from ops.stack import configuration, existing, plugins, state_file
 from ops.stack.chosen_stack import no_such_stack
-from ops.stack.environment import local_paths
 from ops.stack.errors import CommandError, RunInterruptedError
 from ops.stack.failures import NoSuchStackError, VanishedDraftError, disk_failure, remedies
 from ops.stack.pulumi_runs import PulumiRuns
@@ -84,11 +83,11 @@ class Engine(PulumiRuns):
         if not self.is_local:
             return
         configuration.require_local_cloud(self.file.name, self.document())
-        local_paths().create()
-        plugins.install(local_paths())
-        project = local_paths().engine
+        self.paths.create()
+        plugins.install(self.paths, self.caller)
+        project = self.paths.engine
         configuration.write_project(project, self.root)
-        configuration.remove_unreadable(local_paths())
+        configuration.remove_unreadable(self.paths)
         is_damaged = self.damage() is not None
         if is_damaged or not self._exists():
             self._capture("stack", "select", self.stack, "--create", directory=project)
@@ -266,7 +265,7 @@ class Engine(PulumiRuns):
 
     def move(self, urn: str, stack: str) -> None:
         """`pulumi state move`: move a resource with its descendants to another stack of the backend."""
-        directory = local_paths().engine if self.is_local else None
+        directory = self.paths.engine if self.is_local else None
         stacks = ("--source", self.stack, "--dest", stack)
         self._capture("state", "move", *stacks, "--yes", urn, directory=directory)
         self.forget()
@@ -358,7 +357,7 @@ class Engine(PulumiRuns):
 
     def last_writes(self) -> dict[str, str]:
         """When the state of each stack of the project in the backend was last written, by name; "" for never."""
-        directory = local_paths().engine if self.is_local else None
+        directory = self.paths.engine if self.is_local else None
         for remaining in reversed(range(_LISTINGS)):
             try:
                 listed = self._json("stack", "ls", "--json", directory=directory)
@@ -376,7 +375,7 @@ class Engine(PulumiRuns):
         return json.loads(self._capture(*arguments, directory=directory))
 
     def _configuration(self) -> tuple[str, ...]:
-        return ("--config-file", str(configuration.local_copy(self.file))) if self.is_local else ()
+        return ("--config-file", str(configuration.local_copy(self.file, self.paths))) if self.is_local else ()
 
     @contextmanager
     def _held(self) -> Iterator[tuple[str, ...]]:
@@ -384,7 +383,7 @@ class Engine(PulumiRuns):
 
         `pulumi preview --config` would write the key into the stack's file, and drop the others of `credentials`.
         """
-        source = configuration.local_copy(self.file) if self.is_local else self.file
+        source = configuration.local_copy(self.file, self.paths) if self.is_local else self.file
         with TemporaryDirectory() as directory:
             held = Path(directory) / self.file.name
             try:

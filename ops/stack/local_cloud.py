@@ -26,13 +26,21 @@ PLACEHOLDER: Final = LocalEnvironment(
 )
 
 
-def run(arguments: Sequence[str], *, output: int | None = None, directory: Path = ROOT, text: str | None = None) -> int:
+def run(
+    arguments: Sequence[str],
+    *,
+    output: int | None = None,
+    directory: Path = ROOT,
+    text: str | None = None,
+    base: Mapping[str, str] = os.environ,
+) -> int:
     """Run the local cloud's program as `idstack local` in a directory; returns its exit code.
 
-    `output` is a file descriptor for its standard output, the caller's by default; `text` its standard input.
+    `output` is a file descriptor for its standard output, the caller's by default; `text` its standard input; `base`
+    is as in `variables`.
     """
     command = [sys.executable, "-c", _PROGRAM, *arguments]
-    environment = {**variables(LOCAL_STACK), STATE_DIRECTORY_VARIABLE: str(local_paths().state)}
+    environment = {**variables(LOCAL_STACK, base), STATE_DIRECTORY_VARIABLE: str(local_paths(base).state)}
     return subprocess.run(command, cwd=directory, env=environment, stdout=output, input=text, text=True).returncode
 
 
@@ -42,11 +50,11 @@ def play(stack: str, documents: Sequence[Mapping[str, Any]], *, output: int) -> 
         do("pods", stack, output=output, text=json.dumps(documents))
 
 
-def do(*arguments: str, output: int, text: str | None = None) -> None:
+def do(*arguments: str, output: int, text: str | None = None, base: Mapping[str, str] = os.environ) -> None:
     """Run a step that must succeed; raises CommandError if it does not."""
-    if code := run(arguments, output=output, text=text):
+    if code := run(arguments, output=output, text=text, base=base):
         message = f"`.venv/bin/idstack local {' '.join(arguments)}` ended with code {code}; the reason is printed above"
-        if arguments == ("start",) and (kind := os.environ.get(_CLUSTER_VARIABLE)):
+        if arguments == ("start",) and (kind := base.get(_CLUSTER_VARIABLE)):
             # The local cloud, a separate package, does not know `make`.
             message += (
                 "; for a stack with another Kubernetes API: `.venv/bin/idstack down --stack local`, then `make up "
@@ -55,9 +63,9 @@ def do(*arguments: str, output: int, text: str | None = None) -> None:
         raise CommandError(message)
 
 
-def record() -> LocalEnvironment | None:
+def record(base: Mapping[str, str] = os.environ) -> LocalEnvironment | None:
     """The endpoints of the local cloud; None without one, or for one of another release."""
-    return local_paths().cloud()
+    return local_paths(base).cloud()
 
 
 def for_validation(stack: str) -> LocalEnvironment | None:

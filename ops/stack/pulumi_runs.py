@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from ops.stack.environment import ROOT, is_local, variables
+from ops.stack.environment import ROOT, LocalPaths, is_local, local_paths, variables
 from ops.stack.errors import CommandError, RunInterruptedError
 from ops.stack.failures import failure_of
 from ops.stack.lock import StartedEngines, StartingEngine, is_locked
@@ -50,6 +50,11 @@ class PulumiRuns:
     def environment(self) -> dict[str, str]:
         """The environment of the stack's commands; raises CommandError as `variables` does."""
         return variables(self.beside or self.stack, self.caller, root=self.root)
+
+    @property
+    def paths(self) -> LocalPaths:
+        """The files of the local stacks."""
+        return local_paths(self.caller)
 
     @property
     def engines(self) -> StartedEngines:

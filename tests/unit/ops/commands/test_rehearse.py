@@ -39,8 +39,8 @@ def test_a_change_without_harm_is_code_0(idstack: Idstack, plans: list[PlannedRe
     assert "local cloud" in printed.error
     idstack("rehearse", "--stack", "dev", "--base", "v1", "--head", "v2", "--seed", "9")
     assert plans == [
-        PlannedRehearsal(ROOT, "prod", "origin/main", None, 1),
-        PlannedRehearsal(ROOT, "dev", "v1", "v2", 9),
+        PlannedRehearsal(ROOT, "prod", "origin/main", None, 1, {}),
+        PlannedRehearsal(ROOT, "dev", "v1", "v2", 9, {}),
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,28 +34,27 @@ def stopped(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """State directories whose local cloud was asked to end."""
     found: list[Path] = []
 
-    def run(arguments: Sequence[str], *, output: int | None = None) -> int:
+    def run(arguments: Sequence[str], *, output: int | None = None, base: Mapping[str, str]) -> int:
         assert list(arguments) == ["stop", "--remove"]
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN, "a second Ctrl-C must not keep it from that"
-        found.append(local_paths().state)
+        found.append(local_paths(base).state)
         return 0
 
     monkeypatch.setattr(local_cloud, "run", run)
     return found
 
 
-def test_the_callers_own_local_cloud_is_another(stopped: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LOCALCLOUD_STATE_DIR", "/own")
-    monkeypatch.setenv("LOCALCLOUD_CLUSTER", "apiserver")
+def test_the_callers_own_local_cloud_is_another(stopped: list[Path]) -> None:
+    before = dict(os.environ)
 
-    with throw_away(7) as made:
-        assert local_paths().state == made.directory / "state"
-        assert os.environ["LOCALCLOUD_FAULTS"] == '{"seed": 7}'
-        assert "LOCALCLOUD_CLUSTER" not in os.environ
+    with throw_away(7, {"HOME": "/home", "LOCALCLOUD_STATE_DIR": "/own", "LOCALCLOUD_CLUSTER": "apiserver"}) as made:
+        assert made.environ == {
+            "HOME": "/home",
+            "LOCALCLOUD_STATE_DIR": str(made.directory / "state"),
+            "LOCALCLOUD_FAULTS": '{"seed": 7}',
+        }
+        assert os.environ == before
 
-    assert local_paths().state == Path("/own")
-    assert os.environ["LOCALCLOUD_CLUSTER"] == "apiserver"
-    assert "LOCALCLOUD_FAULTS" not in os.environ
     assert stopped == [made.directory / "state"]
     assert not made.directory.exists()
 
@@ -66,7 +65,7 @@ def test_an_interruption_leaves_nothing_either(stopped: list[Path], number: sign
     kept: list[ThrowAwayCloud] = []
 
     def interrupted() -> None:
-        with throw_away(1) as made:
+        with throw_away(1, {}) as made:
             kept.append(made)
             signal.raise_signal(number)
 
@@ -79,7 +78,7 @@ def test_an_interruption_leaves_nothing_either(stopped: list[Path], number: sign
 
 
 def test_the_end_of_the_log_tells_why(stopped: list[Path]) -> None:
-    with throw_away(1) as made:
+    with throw_away(1, {}) as made:
         os.write(made.output, b"".join(b"line %d\n" % number for number in range(40)))
         lines = made.last_lines().splitlines()
 
