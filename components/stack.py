@@ -15,7 +15,7 @@ import pulumi
 
 from components.azure.context import ClusterContext, CredentialStore
 from components.azure.management_cluster import AddOnIdentity, ManagementCluster
-from components.azure.providers import Providers, management_cluster_id
+from components.azure.providers import Providers
 from components.azure.vault import ExistingIdentity, KeyVaultUser, NewIdentity, Vault
 from components.hypershift.hosted_cluster import HostedCluster, HostedClusterArgs, Leaf
 from components.hypershift.hosted_cluster_object import base_manifest
@@ -88,7 +88,7 @@ class IdentityStack:
         if self._owner_id is not None:
             outputs["ownerId"] = self._owner_id
         if self._settings.management_cluster is not None:
-            outputs["managementClusterId"] = management_cluster_id(self._settings, self._settings.management_cluster)
+            outputs["managementClusterId"] = self._settings.management_cluster_id
         if self._store.attach_command is not None:
             outputs["keyVaultUserAttachCommand"] = self._store.attach_command
         if self._store.key_vault_user_object_id is not None and self._settings.shared_stack is None:

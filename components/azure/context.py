@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pulumi
 
 from components.azure.providers import ClusterConnection, Deployer
-from identity.naming import parse_arm_id, vault_id
+from identity.naming import parse_arm_id
 from identity.plugin_schema import VaultAddress
 from identity.settings import HostedClusterSettings, Settings
 
@@ -35,15 +35,6 @@ class CredentialStore:
     def vault_name(self) -> str:
         """The vault's name, from its ARM id; empty without a vault."""
         return parse_arm_id(self.vault_id).name if self.vault_id else ""
-
-
-def vault_of(settings: Settings, shared: CredentialStore | None) -> str:
-    """ARM id of the vault of the stack: the shared stack's, or its own; empty if it has none."""
-    if shared is not None:
-        return shared.vault_id
-    if settings.vault is None:
-        return ""
-    return vault_id(settings.subscription_id, settings.resource_group, settings.vault.name)
 
 
 @dataclass(frozen=True, kw_only=True)

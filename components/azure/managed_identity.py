@@ -15,10 +15,9 @@ from components.azure.role_grants import grant_at, grant_role
 from identity import resource_types
 from identity.catalogue import FEDERATED_AUDIENCE, MANAGEMENT_AUDIENCE
 from identity.catalogue_rows import DataPlaneIdentity, OptionalManagedIdentity, RoleGrant
-from identity.naming import federated_credential_name, managed_identity_id
+from identity.naming import federated_credential_name
 from identity.roles import MANAGED_IDENTITY_OPERATOR_ROLE
 from identity.settings import Settings
-from identity.settings.schema.model import managed_identity_name
 
 _Read: TypeAlias = managedidentity.GetUserAssignedIdentityResult
 
@@ -85,7 +84,7 @@ def managed_identity(
     the issuer, empty if it exists already.
     """
     settings = context.settings
-    identity_name = managed_identity_name(context.cluster, row)
+    identity_name = context.cluster.identity_names[row.field]
     identity = AssignedIdentity(
         f"{name}-identity", parent, settings, context.stack_owner, resource_name_=identity_name, location=location
     )
@@ -167,8 +166,8 @@ class OptionalIdentityComponent(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(resource_types.OPTIONAL_IDENTITY, name, None, opts)
-        settings, identity_name = context.settings, managed_identity_name(context.cluster, row)
-        self.resource_id = managed_identity_id(settings.subscription_id, settings.resource_group, identity_name)
+        settings, identity_name = context.settings, context.cluster.identity_names[row.field]
+        self.resource_id = settings.identity_id(identity_name)
         identity = managed_identity(
             name,
             self,

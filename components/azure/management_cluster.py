@@ -9,7 +9,7 @@ from typing import Any, Final
 import pulumi
 from pulumi_azure_native import containerservice
 
-from components.azure.providers import Deployer, Providers, management_cluster_id
+from components.azure.providers import Deployer, Providers
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from identity import resource_types
 from identity.naming import DEPLOYER_COMPONENT, dns_prefix, node_resource_group
@@ -61,7 +61,7 @@ class ManagementCluster(pulumi.ComponentResource):
     def __init__(self, name: str, args: ManagementClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(resource_types.MANAGEMENT_CLUSTER, name, None, opts)
         settings, group = args.settings, args.cluster.resource_group
-        self.cluster_id = management_cluster_id(settings, args.cluster)
+        self.cluster_id = settings.management_cluster_id
         self.has_azure_rbac = args.creation.azure_rbac
         self.node_resource_group = node_resource_group(group, args.cluster.name, settings.location)
         cluster = self._cluster(name, args)

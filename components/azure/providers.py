@@ -16,8 +16,8 @@ from pulumi_azuread.provider import Provider as EntraProvider
 from pulumi_kubernetes.provider import Provider as KubernetesProvider
 
 from identity.credentials.secret_tags import OWNER
-from identity.naming import STACK_TAG, cluster_id, owner_mark, stack_tag
-from identity.settings import ManagementClusterSettings, Settings
+from identity.naming import STACK_TAG, owner_mark, stack_tag
+from identity.settings import Settings
 from identity.settings.schema.problems import NAMESPACE
 
 
@@ -76,11 +76,6 @@ def _disabled() -> frozenset[str]:
 def provider_error(error: object) -> str:
     """The reason of a failed provider function in one line, without the prefix that the engine adds."""
     return " ".join(str(error).rpartition("returned an error: ")[2].split())
-
-
-def management_cluster_id(settings: Settings, cluster: ManagementClusterSettings) -> str:
-    """ARM id of the AKS cluster."""
-    return cluster_id(settings.subscription_id, cluster.resource_group, cluster.name)
 
 
 # Public clients by which a person signs in: the Azure CLI and Azure PowerShell (learn.microsoft.com/troubleshoot/entra,

@@ -15,7 +15,6 @@ from components.azure.managed_identity import AssignedIdentity
 from components.azure.management_cluster import AddOnIdentity
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from identity import resource_types
-from identity.naming import vault_id
 from identity.roles import KEY_VAULT_SECRETS_USER_ROLE
 from identity.settings import Settings, VaultSettings
 
@@ -62,7 +61,7 @@ class Vault(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self, protect=settings.protect),
         )
         self.vault_name = vault_settings.name
-        self.vault_id = vault_id(settings.subscription_id, settings.resource_group, vault_settings.name)
+        self.vault_id = settings.vault_id
         self.vault_uri: pulumi.Output[str] = vault.properties.vault_uri
         self.register_outputs({"vault_name": self.vault_name, "vault_id": self.vault_id, "vault_uri": self.vault_uri})
 

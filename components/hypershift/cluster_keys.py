@@ -27,7 +27,6 @@ from identity.naming import (
     DEPLOYER_COMPONENT,
     encryption_key_vault_secret,
     signing_key_vault_secret,
-    storage_account_id,
 )
 from identity.plugin_schema import KeySecretInputs
 from identity.roles import STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE
@@ -84,7 +83,7 @@ class OidcIssuer(pulumi.ComponentResource):
             public_access=storage.PublicAccess.CONTAINER,
             opts=pulumi.ResourceOptions(parent=self, depends_on=[account]),
         )
-        account_id = storage_account_id(settings.subscription_id, settings.resource_group, account_name)
+        account_id = settings.issuer_account_id(account_name)
         role = RoleGrants(
             f"{name}-deployer",
             RoleGrantsArgs(

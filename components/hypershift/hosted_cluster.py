@@ -37,7 +37,6 @@ from identity.naming import (
     namespace_guard_name,
 )
 from identity.outputs import ControlPlaneIdentityOutput, HostedClusterSpec, ManagedIdentityOutput
-from identity.settings.schema.model import managed_identity_of
 
 # A value in the outputs that Azure assigns (`identity/outputs.py`).
 Leaf: TypeAlias = pulumi.Input[str | None]
@@ -117,7 +116,7 @@ class HostedCluster(pulumi.ComponentResource):
             self.managed_identities |= {
                 row.field: {
                     "clientID": data_plane[row.field].client_id,
-                    "resourceID": managed_identity_of(settings, cluster, row),
+                    "resourceID": settings.identity_id(cluster.identity_names[row.field]),
                 }
                 for row in cluster.federated_rows
             }

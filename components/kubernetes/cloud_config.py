@@ -19,7 +19,6 @@ from typing import Any, Final
 from identity.catalogue_rows import CloudConfigKind
 from identity.naming import parse_arm_id
 from identity.settings import HostedClusterSettings, Settings
-from identity.settings.schema.model import managed_identity_of
 
 # Key of the document in every Secret and ConfigMap (`CloudConfigKey`).
 CLOUD_CONFIG_KEY: Final = "cloud.conf"
@@ -30,7 +29,8 @@ Document = Callable[[Settings, HostedClusterSettings, str], dict[str, Any]]
 
 def node_identity_id(settings: Settings, cluster: HostedClusterSettings) -> str | None:
     """ARM id of the managed identity that the HostedCluster attaches to its nodes."""
-    return next((managed_identity_of(settings, cluster, row) for row in cluster.optional_rows if row.attached_by), None)
+    names = (cluster.identity_names[row.field] for row in cluster.optional_rows if row.attached_by)
+    return next(map(settings.identity_id, names), None)
 
 
 def cloud_controller_manager(

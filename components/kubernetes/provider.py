@@ -16,7 +16,7 @@ from pulumi_azure_native.provider import Provider as AzureProvider
 from pulumi_kubernetes.provider import Provider as KubernetesProvider
 
 from components.azure.management_cluster import ManagementCluster
-from components.azure.providers import ClusterConnection, Providers, management_cluster_id
+from components.azure.providers import ClusterConnection, Providers
 from components.plugin.resources import ClusterGate
 from identity.aks import kinds
 from identity.aks.azure_rbac import decode
@@ -128,7 +128,7 @@ def with_kubernetes_provider(
         name = cluster.name if created is None else created.name
         kubeconfig = aks_kubeconfig(settings, cluster, name, providers.azure)
         gate = None if created is None else access_gate(settings, kubeconfig, created, providers.own)
-    full_id = management_cluster_id(settings, cluster)
+    full_id = settings.management_cluster_id
     return replace(
         providers,
         connection=ClusterConnection(cluster_id=full_id, kubeconfig=kubeconfig, context=cluster.context),

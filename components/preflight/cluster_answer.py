@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import pulumi
 
-from components.azure.providers import management_cluster_id
 from components.azure.vault import ExistingIdentity
 from components.preflight.azure_objects import Answers, management_cluster
 from identity.aks.azure_rbac import CREATING, FAILED, AksCluster
@@ -58,7 +57,7 @@ def _running(
 ) -> AksCluster | None:
     if not answer:
         return None
-    aks = AksCluster.of(management_cluster_id(settings, cluster), answer)
+    aks = AksCluster.of(settings.management_cluster_id, answer)
     if cluster.create is None:
         return aks
     if aks.state == CREATING or (aks.state in FAILED and "managementClusterId" not in last):

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 import pulumi
 
-from components.azure.providers import Providers, management_cluster_id, provider_error
+from components.azure.providers import Providers, provider_error
 from components.kubernetes.provider import PUBLIC_FQDN, cluster_login, file_content, required_kinds, signed_in
 from components.preflight.shared_stack import of_own_state, this_stack
 from identity import resource_types
@@ -91,7 +91,7 @@ def cluster_reader(settings: Settings, providers: Providers, aks: AksCluster | N
     cluster = settings.management_cluster
     if cluster is None or (aks is None and cluster.kubeconfig is None):
         return None
-    return ClusterReader(settings, cluster, providers, aks or AksCluster(management_cluster_id(settings, cluster)))
+    return ClusterReader(settings, cluster, providers, aks or AksCluster(settings.management_cluster_id))
 
 
 # Type and outputs of the resources in a stack's last snapshot, by URN, without those that wait for their deletion

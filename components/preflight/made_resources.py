@@ -32,77 +32,77 @@ from components.preflight.azure_objects import (
     virtual_network,
 )
 from identity.credentials.secret_tags import OWNER
-from identity.naming import STACK_TAG, managed_identity_id, storage_account_id
+from identity.naming import STACK_TAG
 from identity.outputs import StackOutputs
 from identity.settings import HostedClusterSettings, Problem, Settings, VaultSettings
 from identity.settings.schema.access import CreationSettings
-from identity.settings.schema.model import managed_identity_of
 from identity.settings.schema.problems import Place, show, to_set
 
 # Key, configured value, and the present one: None where the answer has none.
 _Values: TypeAlias = tuple[Place, object, object]
+# Nobody can change the values that it finds in an answer.
+_Unchangeable: TypeAlias = Callable[[Mapping[str, Any]], Iterable[_Values]]
 
 
-def made_objects(settings: Settings, *, renews_only: bool) -> Iterator[AzureObject]:
+def made_objects(settings: Settings, *, renews_only: bool) -> list[AzureObject]:
     """What the stack makes with tags, or cannot change everything of; none of it needs to exist.
 
     A renewal changes nothing of it, and its identity may read the cluster alone.
     """
     cluster = settings.management_cluster
+    made: list[tuple[Place, AzureLookup, _Unchangeable]] = []
     if cluster is not None and cluster.create is not None:
-        values = partial(_of_cluster, settings, cluster.create)
-        yield _made(("managementCluster", "name"), management_cluster(cluster), None if renews_only else values)
-    if renews_only:
-        return
-    subscription, group = settings.subscription_id, settings.resource_group
+        values = _nothing if renews_only else partial(_of_cluster, settings, cluster.create)
+        made.append((("managementCluster", "name"), management_cluster(cluster), values))
+    if not renews_only:
+        made += _made(settings)
+    return [AzureObject(at, lookup, [partial(_is_kept, values)], Existence.MADE_HERE) for at, lookup, values in made]
+
+
+def _made(settings: Settings) -> Iterator[tuple[Place, AzureLookup, _Unchangeable]]:
     if settings.vault is not None:
-        yield _made(
-            ("vault", "name"), own_vault(settings, settings.vault), partial(_of_vault, settings, settings.vault)
-        )
+        yield ("vault", "name"), own_vault(settings, settings.vault), partial(_of_vault, settings, settings.vault)
     if (reader := settings.key_vault_user.name) is not None and settings.has_key_vault_user:
-        identity = managed_identity(managed_identity_id(subscription, group, reader))
-        yield _made(("keyVaultUser", "name"), identity)
+        yield ("keyVaultUser", "name"), managed_identity(settings.identity_id(reader)), _nothing
     for index, hosted in enumerate(settings.hosted_clusters):
         place: Place = ("hostedClusters", index)
-        for arm_id in (
-            *(managed_identity_of(settings, hosted, row) for row in hosted.federated_rows),
-            *(managed_identity_of(settings, hosted, row) for row in hosted.optional_rows),
-        ):
-            yield _made(place, managed_identity(arm_id))
+        for name in hosted.identity_names.values():
+            yield place, managed_identity(settings.identity_id(name)), _nothing
         if hosted.issuer == "create" and hosted.issuer_name is not None:
-            yield _made(place, storage_account(storage_account_id(subscription, group, hosted.issuer_name)))
+            yield place, storage_account(settings.issuer_account_id(hosted.issuer_name)), _nothing
         if hosted.infrastructure == "create":
-            yield from _infrastructure(hosted, subscription, place)
+            names = hosted.names(settings.subscription_id)
+            at: Place = (*place, "location")
+            yield at, resource_group(names.managed_group), partial(_of_infrastructure, at, hosted)
+            for group in names.groups:
+                yield place, resource_group(group), _nothing
+            yield place, virtual_network(names.network_id), _nothing
+            yield place, security_group(names.security_group_id), _nothing
+            if hosted.dns is not None:
+                zone = names.private_zone_id(hosted.dns.base_domain)
+                yield place, private_zone(zone), _nothing
+                yield place, private_zone_link(hosted, zone, settings.subscription_id), _nothing
 
 
-def _infrastructure(hosted: HostedClusterSettings, subscription: str, place: Place) -> Iterator[AzureObject]:
-    names, at = hosted.names(subscription), (*place, "location")
-    yield _made(at, resource_group(names.managed_group), lambda answer: [(at, hosted.location, answer.get("location"))])
-    lookups = [*map(resource_group, names.groups), virtual_network(names.network_id)]
-    lookups.append(security_group(names.security_group_id))
-    if hosted.dns is not None:
-        zone = names.private_zone_id(hosted.dns.base_domain)
-        lookups += [private_zone(zone), private_zone_link(hosted, zone, subscription)]
-    yield from (_made(place, lookup) for lookup in lookups)
+def _is_kept(values: _Unchangeable, what: AzureObject, answer: Mapping[str, Any], _: Answers) -> Iterator[Problem]:
+    for key, configured, present in values(answer):
+        if present is None or _is_same(configured, present):
+            continue
+        yield Problem(
+            place=key,
+            rule="unchangeable",
+            found=show(configured) if not isinstance(configured, list) else str(configured),
+            accepted=f"{_text(present)}, as {what.lookup.description} has it: Azure lets nobody change that",
+            fix=f"put {_text(present)} back" if isinstance(present, list) else to_set(key, _bare(present)),
+        )
 
 
-def _made(
-    place: Place, lookup: AzureLookup, values: Callable[[Mapping[str, Any]], Iterable[_Values]] | None = None
-) -> AzureObject:
-    """The object; each of the `values` that its answer has otherwise is refused."""
+def _nothing(answer: Mapping[str, Any]) -> Iterable[_Values]:
+    return ()
 
-    def is_unchanged(_: AzureObject, answer: Mapping[str, Any], __: Answers) -> Iterator[Problem]:
-        for key, configured, present in () if values is None else values(answer):
-            if present is not None and not _is_same(configured, present):
-                yield Problem(
-                    place=key,
-                    rule="unchangeable",
-                    found=show(configured) if not isinstance(configured, list) else str(configured),
-                    accepted=f"{_text(present)}, as {lookup.description} has it: Azure lets nobody change that",
-                    fix=f"put {_text(present)} back" if isinstance(present, list) else to_set(key, _bare(present)),
-                )
 
-    return AzureObject(place, lookup, [is_unchanged], Existence.MADE_HERE)
+def _of_infrastructure(at: Place, hosted: HostedClusterSettings, answer: Mapping[str, Any]) -> Iterator[_Values]:
+    yield at, hosted.location, answer.get("location")
 
 
 def _of_vault(settings: Settings, vault: VaultSettings, answer: Mapping[str, Any]) -> Iterator[_Values]:

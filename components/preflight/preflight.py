@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pulumi
 
-from components.azure.context import CredentialStore, vault_of
+from components.azure.context import CredentialStore
 from components.azure.providers import Deployer, Providers, provider_error, register_providers
 from components.preflight.cluster_checks import (
     check_access,
@@ -59,7 +59,7 @@ def check_credential_losses(settings: Settings, shared: CredentialStore | None, 
     """
     refuse_other_spelling(settings, last)
     refuse_changed_authentication(((row.name, row.authentication) for row in settings.hosted_clusters), last)
-    losses = find_losses(settings, vault_of(settings, shared), last)
+    losses = find_losses(settings, settings.vault_id if shared is None else shared.vault_id, last)
     refuse_losses(settings, losses)
     for name in unused_allowances(settings, losses):
         pulumi.log.warn(

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pulumi
 
-from components.azure.context import CredentialStore, vault_of
+from components.azure.context import CredentialStore
 from components.azure.providers import Providers, provider_error
 from components.preflight.azure_objects import Answers, AzureLookup, AzureObject, Existence, required_objects
 from components.preflight.cluster_answer import DescribedCluster, described_cluster
@@ -61,7 +61,7 @@ async def look_up(
     `shared` is the shared stack's vault, None if the vault is this stack's own; `last` are the outputs of the last
     complete run.
     """
-    vault = vault_of(settings, shared)
+    vault = settings.vault_id if shared is None else shared.vault_id
     renews_only = renewal_request.is_renewal_run(os.environ)
     required = [*required_objects(settings, shared, vault), *imported_objects(settings, vault)]
     made = list(made_objects(settings, renews_only=renews_only))

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 import pulumi
 
 from components.azure.context import CredentialStore
-from components.azure.providers import management_cluster_id, provider_error
+from components.azure.providers import provider_error
 from identity.naming import parse_arm_id, parse_vault_id
 from identity.outputs import StackOutputs
 from identity.settings import ConfigurationError, Problem, Settings
@@ -132,7 +132,7 @@ def _mismatches(settings: Settings, name: str, outputs: StackOutputs[str]) -> It
     cluster, shared_cluster = settings.management_cluster, outputs.get("managementClusterId")
     if cluster is None or shared_cluster is None:
         return
-    if management_cluster_id(settings, cluster).lower() != shared_cluster.lower():
+    if settings.management_cluster_id.lower() != shared_cluster.lower():
         known = parse_arm_id(shared_cluster)
         yield Problem(
             place=("managementCluster", "name"),

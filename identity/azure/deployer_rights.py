@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
-from identity.naming import cluster_id, parse_arm_id, resource_group_id, subscription_id, vault_id
+from identity.naming import parse_arm_id, resource_group_id, subscription_id
 from identity.roles import (
     AKS_CLUSTER_USER_ROLE,
     AKS_RBAC_CLUSTER_ADMIN_ROLE,
@@ -71,13 +71,13 @@ def assigned(settings: Settings) -> list[AssignedRole]:
     """The stack's own role assignments, without duplicates, as `components/` makes them."""
     roles = [*_assigned_to_identities(settings), *_assigned_to_deployer(settings)]
     if settings.has_key_vault_user:
-        own = resource_group_id(settings.subscription_id, settings.resource_group)
+        own = settings.group_id(settings.resource_group)
         roles.append(AssignedRole(KEY_VAULT_SECRETS_USER_ROLE, own))
     return list(dict.fromkeys(roles))
 
 
 def _assigned_to_identities(settings: Settings) -> Iterator[AssignedRole]:
-    own = resource_group_id(settings.subscription_id, settings.resource_group)
+    own = settings.group_id(settings.resource_group)
     for cluster in settings.hosted_clusters:
         for grant in grants_of(settings, cluster):
             for scope in scope_ids(settings, cluster, grant).values():
@@ -87,12 +87,12 @@ def _assigned_to_identities(settings: Settings) -> Iterator[AssignedRole]:
 
 
 def _assigned_to_deployer(settings: Settings) -> Iterator[AssignedRole]:
-    own = resource_group_id(settings.subscription_id, settings.resource_group)
+    own = settings.group_id(settings.resource_group)
     if any(cluster.issuer == "create" for cluster in settings.hosted_clusters):
         yield AssignedRole(STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE, own)
     cluster = settings.management_cluster
     if cluster is not None and cluster.create is not None and cluster.create.azure_rbac:
-        group = resource_group_id(settings.subscription_id, cluster.resource_group)
+        group = settings.group_id(cluster.resource_group)
         yield AssignedRole(AKS_RBAC_CLUSTER_ADMIN_ROLE, group)
 
 
@@ -122,8 +122,7 @@ def deployer_grants(settings: Settings, *, to_people: bool = False) -> list[Azur
     condition admits people only for the roles that a deployer gets from the stack itself. It is one condition at a
     scope: Azure refuses a second assignment of one role to one principal there.
     """
-    subscription = settings.subscription_id
-    own = resource_group_id(subscription, settings.resource_group)
+    own = settings.group_id(settings.resource_group)
     grants = [
         AzureGrant(CONTRIBUTOR_ROLE, group, "makes what the stack has there") for group in _written_groups(settings)
     ]
@@ -137,14 +136,14 @@ def deployer_grants(settings: Settings, *, to_people: bool = False) -> list[Azur
     own_roles = list(_assigned_to_deployer(settings)) if to_people else []
     scopes = _outermost(assignment.scope for assignment in assignments)
     if _makes_groups(settings):
-        scopes = [subscription_id(subscription)]
+        scopes = [subscription_id(settings.subscription_id)]
     for scope in scopes:
         people = _sorted(own.role for own in own_roles if f"{own.scope}/".startswith(f"{scope}/"))
         limit = condition(written, deleted, people)
         grants.append(AzureGrant(RBAC_ADMINISTRATOR_ROLE, scope, "assigns the identities' roles", limit))
     cluster = settings.management_cluster
     if cluster is not None and cluster.create is None:  # as Contributor it may do both
-        group = resource_group_id(subscription, cluster.resource_group)
+        group = settings.group_id(cluster.resource_group)
         grants += [AzureGrant(READER_ROLE, group, "looks up the management cluster"), *_kubeconfig_grants(settings)]
     for subnet in settings.vault.allowed_subnet_ids if settings.vault is not None else ():
         grants.append(AzureGrant(NETWORK_CONTRIBUTOR_ROLE, subnet, "lets the subnet reach the vault (a linked action)"))
@@ -153,11 +152,7 @@ def deployer_grants(settings: Settings, *, to_people: bool = False) -> list[Azur
 
 def written_scopes(settings: Settings) -> list[str]:
     """The ids of what a run writes to: resource groups, the vault, and scopes of role assignments."""
-    own = (
-        []
-        if settings.vault is None
-        else [vault_id(settings.subscription_id, settings.resource_group, settings.vault.name)]
-    )
+    own = [settings.vault_id] if settings.vault is not None else []
     return [*_written_groups(settings), *own, *(assignment.scope for assignment in assigned(settings))]
 
 
@@ -165,7 +160,7 @@ def reader_grants(settings: Settings) -> list[AzureGrant]:
     """What the identity needs that previews (`docs/guides/pull-requests.md`)."""
     groups = written_scopes(settings)
     if settings.management_cluster is not None:
-        groups.append(resource_group_id(settings.subscription_id, settings.management_cluster.resource_group))
+        groups.append(settings.group_id(settings.management_cluster.resource_group))
     readable = _outermost(_group_of(scope) for scope in groups)
     found = [AzureGrant(READER_ROLE, scope, "looks up what there is") for scope in readable]
     return [*found, *_kubeconfig_grants(settings)]
@@ -203,15 +198,15 @@ def _written_groups(settings: Settings) -> list[str]:
     cluster = settings.management_cluster
     if cluster is not None and cluster.create is not None:
         names.append(cluster.resource_group)
-    return [resource_group_id(settings.subscription_id, name) for name in dict.fromkeys(names)]
+    return [settings.group_id(name) for name in dict.fromkeys(names)]
 
 
 def _kubeconfig_grants(settings: Settings) -> Iterator[AzureGrant]:
     cluster = settings.management_cluster
     if cluster is not None and settings.asks_aks_for_kubeconfig:
-        group = resource_group_id(settings.subscription_id, cluster.resource_group)
-        there = cluster_id(settings.subscription_id, cluster.resource_group, cluster.name)
-        scope = there if cluster.create is None else group  # the role is assigned before the first `up`
+        # The role is assigned before the first `up`.
+        is_made = cluster.create is not None
+        scope = settings.group_id(cluster.resource_group) if is_made else settings.management_cluster_id
         yield AzureGrant(AKS_CLUSTER_USER_ROLE, scope, "reads the address of the management cluster")
 
 

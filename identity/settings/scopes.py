@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from identity.catalogue_rows import ControlPlaneIdentity, ProofTarget, RoleGrant, Scope
-from identity.naming import parse_arm_id, resource_group_id, vault_id
+from identity.naming import parse_arm_id, vault_id
 from identity.roles import Role
 from identity.settings.schema.hosted_clusters import HostedClusterSettings
 from identity.settings.schema.model import Settings
@@ -46,10 +46,7 @@ def scope_ids(settings: Settings, cluster: HostedClusterSettings, grant: RoleGra
 
 def _scope_ids(settings: Settings, cluster: HostedClusterSettings) -> dict[Scope, str]:
     """The ids of the scopes that are one configured resource or resource group."""
-
-    def group(name: str) -> str:
-        return resource_group_id(settings.subscription_id, name)
-
+    group = settings.group_id
     ids = {
         Scope.MANAGED: group(cluster.resource_group),
         Scope.NSG: group(parse_arm_id(cluster.security_group_id).resource_group),

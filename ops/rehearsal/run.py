@@ -12,7 +12,6 @@ from typing import Any
 
 from identity.catalogue import CONTROL_PLANE
 from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
-from identity.naming import vault_id
 from identity.outputs import StackOutputs
 from identity.settings.rules.credential_loss import find_losses
 from identity.settings.schema.problems import NAMESPACE
@@ -221,9 +220,7 @@ class _Run:
         """Note the credentials that the stack would lose (`identity/settings/rules/credential_loss.py`)."""
         # The vault of the credentials is the stack's own, or that of the stack it shares.
         copies = {copy.name: copy for copy in self._head.copies}
-        owner = copies.get(copy.shared_stack or "", copy).settings
-        name = owner.vault.name if owner.vault is not None else ""
-        vault = vault_id(owner.subscription_id, owner.resource_group, name)
+        vault = copies.get(copy.shared_stack or "", copy).settings.vault_id
         for loss in find_losses(copy.settings, vault, last):
             is_approved = loss.successor is None and loss.cluster in copy.settings.allow_credential_loss
             self._losses.append(CredentialLoss(loss.cluster, tuple(map(self._own, loss.lines)), is_approved))

@@ -22,7 +22,7 @@ import yaml
 from identity import checkout
 from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
 from identity.infrastructure import ADDRESS_PREFIX
-from identity.naming import managed_identity_id, parse_arm_id, resource_id
+from identity.naming import parse_arm_id, resource_id
 from identity.settings import HostedClusterSettings, Settings
 from identity.yaml_text import dump, load_as_go
 from ops.outputs.plan import RunLog, read
@@ -321,7 +321,7 @@ class _Surroundings:
         if user.name is not None:
             # Nodes with an identity that the stack will create: IMDS looks for it at each request.
             group = settings.resource_group
-            identity = managed_identity_id(settings.subscription_id, group, user.name)
+            identity = settings.identity_id(user.name)
             nodes = resource_id(LOCAL_SUBSCRIPTION_ID, group, _SCALE_SETS, f"nodes-{user.name}")
             assigned = {"type": "UserAssigned", "userAssignedIdentities": {identity: {}}}
             self._resource(nodes, _READY, location=self._location, identity=assigned)

@@ -21,8 +21,6 @@ from identity.naming import (
     DEPLOYER_COMPONENT,
     STACK_TAG,
     parse_arm_id,
-    resource_group_id,
-    resource_id,
     role_assignment_name,
     stack_tag,
 )
@@ -150,7 +148,7 @@ def _applications(
 
 def _tagged_identities(azure: AzureClient, settings: Settings, project: str) -> list[ManagedIdentityRecord]:
     """Managed identities with our tag, in the stack's resource group."""
-    group = resource_group_id(settings.subscription_id, settings.resource_group)
+    group = settings.group_id(settings.resource_group)
     identities = managed_identities_within(azure, group)
     return [identity for identity in identities if identity.tags.get(STACK_TAG, "").startswith(stack_tag(project, ""))]
 
@@ -186,11 +184,11 @@ def _issuers(azure: AzureClient, settings: Settings, stacks: Stacks) -> Iterator
 
     They do not tell their stack, and clusters sign in with them.
     """
-    group = resource_group_id(settings.subscription_id, settings.resource_group)
+    group = settings.group_id(settings.resource_group)
     for resource in azure.resources(f"{group}/providers/{_ACCOUNTS}", resource_types.STORAGE_API):
         if stacks.mentions(resource["id"]):
             continue
-        scope = resource_id(settings.subscription_id, settings.resource_group, _ACCOUNTS, resource["name"])
+        scope = settings.issuer_account_id(resource["name"])
         ours = role_assignment_name(resource["name"], DEPLOYER_COMPONENT, scope)
         if any(assignment.name.lower() == ours for assignment in role_assignments_at(azure, scope)):
             reason = "a stack created it for an OIDC issuer, and no stack has it"

@@ -13,10 +13,10 @@ from typing import Final
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
 from identity.catalogue_rows import DataPlaneIdentity, OptionalManagedIdentity
-from identity.naming import managed_identity_id, secret_id, storage_account_id
+from identity.naming import secret_id
 from identity.outputs import CredentialAddress, HostedClusterOutput, StackOutputs
 from identity.settings.schema.hosted_clusters import HostedClusterSettings
-from identity.settings.schema.model import Settings, managed_identity_of
+from identity.settings.schema.model import Settings
 from identity.settings.schema.problems import ConfigurationError, Place, Problem, to_remove, to_set
 
 _PLACE: Final = ("allowCredentialLoss",)
@@ -59,11 +59,11 @@ def credential_addresses(
     managed: tuple[DataPlaneIdentity | OptionalManagedIdentity, ...] = (*cluster.federated_rows, *cluster.optional_rows)
     for managed_row in managed:
         by_field[managed_row.field] = {
-            "principal": managed_identity_of(settings, cluster, managed_row),
+            "principal": settings.identity_id(cluster.identity_names[managed_row.field]),
             "location": cluster.federated_identity(managed_row.field).location or settings.location,
         }
     if cluster.issuer == "create" and cluster.issuer_name is not None:
-        issuer = storage_account_id(settings.subscription_id, settings.resource_group, cluster.issuer_name)
+        issuer = settings.issuer_account_id(cluster.issuer_name)
         by_field[_ISSUER] = {"principal": issuer, "location": settings.location}
     return by_field
 
@@ -73,8 +73,7 @@ def key_vault_user_address(settings: Settings) -> CredentialAddress | None:
     name = settings.key_vault_user.name
     if name is None or settings.shared_stack is not None:
         return None
-    identity = managed_identity_id(settings.subscription_id, settings.resource_group, name)
-    return {"principal": identity, "location": settings.location}
+    return {"principal": settings.identity_id(name), "location": settings.location}
 
 
 def find_losses(settings: Settings, vault_id: str, outputs: StackOutputs[str]) -> list[Loss]:

@@ -388,6 +388,16 @@ class HostedClusterSettings(Model):
         return fields
 
     @property
+    def identity_names(self) -> dict[str, str]:
+        """By field the names of the managed identities that the stack makes: `federated_rows` and `optional_rows`."""
+        rows = [(row.field, row.name, self.federated_identity(row.field).name) for row in self.federated_rows]
+        rows += [(row.field, row.name, None) for row in self.optional_rows]
+        return {
+            field: existing or naming.data_plane_identity_name(self.name, name, self.infra_id)
+            for field, name, existing in rows
+        }
+
+    @property
     def federated_key(self) -> str:
         """The key under which the configuration has the settings of `federated_rows`."""
         return "dataPlaneIdentities" if self.has_credentials else "workloadIdentities"

@@ -19,11 +19,11 @@ from pydantic import (
     StrictInt,
 )
 
-from identity.catalogue_rows import DataPlaneIdentity, OptionalManagedIdentity
+from identity import naming
 from identity.clouds import CLOUDS, DEFAULT_CLOUD, LOCAL_CLOUD, Cloud
 from identity.credentials.certificate_rules import KEY_SIZES
 from identity.credentials.secret_tags import ENCRYPTION_KEY_ID, MOST_TAGS, OWN_TAGS, SIGNING_KEY_ID
-from identity.naming import STACK_TAG, data_plane_identity_name, managed_identity_id
+from identity.naming import STACK_TAG
 from identity.outputs import ClusterSide
 from identity.settings.schema import arm_ids, types
 from identity.settings.schema.access import AccessSettings, CreationSettings
@@ -320,6 +320,29 @@ class Settings(Model):
     )
 
     @property
+    def vault_id(self) -> str:
+        """ARM id of the stack's own vault; empty without one."""
+        return "" if self.vault is None else naming.vault_id(self.subscription_id, self.resource_group, self.vault.name)
+
+    @property
+    def management_cluster_id(self) -> str:
+        """ARM id of the AKS cluster; empty without one."""
+        cluster = self.management_cluster
+        return "" if cluster is None else naming.cluster_id(self.subscription_id, cluster.resource_group, cluster.name)
+
+    def group_id(self, name: str) -> str:
+        """ARM id of a resource group of the subscription."""
+        return naming.resource_group_id(self.subscription_id, name)
+
+    def identity_id(self, name: str) -> str:
+        """ARM id of a managed identity that the stack makes."""
+        return naming.managed_identity_id(self.subscription_id, self.resource_group, name)
+
+    def issuer_account_id(self, name: str) -> str:
+        """ARM id of the storage account of an issuer that the stack makes."""
+        return naming.storage_account_id(self.subscription_id, self.resource_group, name)
+
+    @property
     def uses_vault(self) -> bool:
         """Whether the stack keeps something in a vault; one without hosted clusters has it for other stacks."""
         return not self.hosted_clusters or any(cluster.uses_vault for cluster in self.hosted_clusters)
@@ -358,17 +381,3 @@ class Settings(Model):
         Only HyperShift runs the API server that issues the tokens of workload identities.
         """
         return self.cluster_side == "stack" and cluster.has_credentials
-
-
-def managed_identity_name(cluster: HostedClusterSettings, row: DataPlaneIdentity | OptionalManagedIdentity) -> str:
-    """Name of the managed identity that the stack makes for a row."""
-    existing = cluster.federated_identity(row.field).name if isinstance(row, DataPlaneIdentity) else None
-    return existing or data_plane_identity_name(cluster.name, row.name, cluster.infra_id)
-
-
-def managed_identity_of(
-    settings: Settings, cluster: HostedClusterSettings, row: DataPlaneIdentity | OptionalManagedIdentity
-) -> str:
-    """ARM id of the managed identity that the stack makes for a row."""
-    name = managed_identity_name(cluster, row)
-    return managed_identity_id(settings.subscription_id, settings.resource_group, name)

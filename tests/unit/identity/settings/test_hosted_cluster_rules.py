@@ -8,7 +8,6 @@ import pytest
 
 from identity.catalogue import DATA_PLANE
 from identity.naming import data_plane_identity_name
-from identity.settings.schema.model import managed_identity_of
 from tests.unit.identity.settings.world import (
     ABSENT,
     OTHER,
@@ -147,10 +146,9 @@ def existing(**settings: Any) -> dict[str, Any]:
 
 
 def test_an_identity_without_settings_has_the_name_that_hypershift_gives() -> None:
-    settings = load(configuration())
-    cluster = settings.hosted_clusters[0]
+    cluster = load(configuration()).hosted_clusters[0]
 
-    names = [managed_identity_of(settings, cluster, row).rpartition("/")[2] for row in DATA_PLANE]
+    names = [cluster.identity_names[row.field] for row in DATA_PLANE]
 
     assert names == [data_plane_identity_name(cluster.name, row.name, cluster.infra_id) for row in DATA_PLANE]
 
@@ -158,7 +156,7 @@ def test_an_identity_without_settings_has_the_name_that_hypershift_gives() -> No
 def test_an_identity_keeps_the_name_that_it_has() -> None:
     settings = load(existing(name="image-registry-MI-x"))
 
-    found = [managed_identity_of(settings, settings.hosted_clusters[0], row).rpartition("/")[2] for row in DATA_PLANE]
+    found = [settings.hosted_clusters[0].identity_names[row.field] for row in DATA_PLANE]
 
     assert found[0] == "image-registry-MI-x"
     assert "image-registry-MI-x" not in found[1:]
