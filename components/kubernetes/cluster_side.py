@@ -6,26 +6,28 @@ import base64
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final
+from typing import Any, Final, cast
 
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
+from pulumi_kubernetes.apps import v1 as apps
 from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 from pulumi_kubernetes.networking import v1 as networking
+from pulumi_kubernetes.policy import v1 as policy
 
 from components.azure.context import ClusterContext
 from components.azure.control_plane_identity import ControlPlaneIdentityComponent
 from components.azure.providers import ClusterConnection
 from components.kubernetes.cloud_config import CLOUD_CONFIG_KEY, DOCUMENTS, node, render
 from components.kubernetes.secret_provider_class import SecretProviderClass
-from components.kubernetes.user_workload import UserWorkload, UserWorkloadArgs
-from components.kubernetes.wiring import ConsumerArgs, CredentialProbe, IdentityArgs, operators_metadata
+from components.kubernetes.wiring import ConsumerArgs, CredentialProbe, IdentityArgs, operators_metadata, wire
 from components.plugin.resources import NamespaceGuard
-from identity import catalogue, catalogue_rows, resource_types
-from identity.catalogue_rows import ConfigFile, PlatformFiles
+from identity import catalogue, resource_types
+from identity.aks.probe_pod import CONTAINER_SECURITY, POD_SECURITY
+from identity.catalogue_rows import ConfigFile, ControlPlaneIdentity, PlatformFiles, side_by_side
 from identity.naming import kebab
-from identity.settings import WorkloadSettings
+from identity.settings import HostedClusterSettings, WorkloadSettings
 
 _NAME: Final = "block-instance-metadata"
 # learn.microsoft.com/azure/virtual-machines/instance-metadata-service: the same address on every machine.
@@ -176,6 +178,91 @@ class ClusterIdentity(pulumi.ComponentResource):
         self.register_outputs({})
 
 
+# The label `app.kubernetes.io/name` of all user workloads; `instance` has the name of one.
+_WORKLOAD: Final = "user-workload"
+# For temporary files, as the root is read-only. HyperShift's own pods have a volume of this name, too.
+_TEMPORARY: Final = "tmp-dir"
+
+
+class UserWorkload(pulumi.ComponentResource):
+    """A workload of the user, with its mounts as HyperShift's own consumers have them.
+
+    It is a Deployment of the user's image, and a PodDisruptionBudget if there is more than one pod of it. The mounts of
+    `rows` fit into one container (`identity.mounts`).
+    """
+
+    def __init__(
+        self,
+        name: str,
+        workload: WorkloadSettings,
+        cluster: HostedClusterSettings,
+        rows: Sequence[ControlPlaneIdentity],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("idstack:kubernetes:UserWorkload", name, None, opts)
+        labels = {"app.kubernetes.io/name": _WORKLOAD, "app.kubernetes.io/instance": workload.name}
+        metadata = meta.ObjectMetaArgs(name=workload.name, namespace=cluster.namespace_name, labels=labels)
+        child = pulumi.ResourceOptions(parent=self)
+        spec = {
+            "replicas": workload.replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": _pod(workload, cluster, rows)},
+        }
+        apps.Deployment(
+            f"{name}-deployment", metadata=metadata, spec=cast(apps.DeploymentSpecArgsDict, spec), opts=child
+        )
+        if workload.replicas > 1:
+            policy.PodDisruptionBudget(
+                f"{name}-disruption-budget",
+                metadata=metadata,
+                spec=policy.PodDisruptionBudgetSpecArgs(
+                    max_unavailable=1, selector=meta.LabelSelectorArgs(match_labels=labels)
+                ),
+                opts=child,
+            )
+        self.register_outputs({})
+
+
+def _pod(
+    workload: WorkloadSettings, cluster: HostedClusterSettings, rows: Sequence[ControlPlaneIdentity]
+) -> dict[str, Any]:
+    """The pod with one container, named as the workload, that has every identity."""
+    container: dict[str, Any] = {
+        "name": workload.name,
+        "image": workload.image,
+        "command": list(workload.command),
+        "args": list(workload.args),
+        "resources": _without_empty(workload.resources.model_dump()),
+        "securityContext": dict(CONTAINER_SECURITY),
+        "volumeMounts": [{"name": _TEMPORARY, "mountPath": "/tmp"}],  # noqa: S108  # a mount, not a file
+    }
+    spec: dict[str, Any] = {
+        "securityContext": dict(POD_SECURITY),
+        "serviceAccountName": workload.service_account,
+        # A workload that names no account does not need the Kubernetes API.
+        "automountServiceAccountToken": workload.service_account is not None,
+        "nodeSelector": workload.node_selector,
+        "tolerations": [toleration.model_dump(by_alias=True, exclude_none=True) for toleration in workload.tolerations],
+        "volumes": [{"name": _TEMPORARY, "emptyDir": {}}],
+        "containers": [_without_empty(container)],
+    }
+    spec = _without_empty(spec)
+    for row, mount in zip(rows, side_by_side(rows), strict=True):
+        spec = wire(
+            spec,
+            mount,
+            workload.name,
+            secret_provider_class=row.secret_provider_class,
+            secret_name=cluster.identity(row).secret_name,
+        )
+    return spec
+
+
+def _without_empty(values: dict[str, Any]) -> dict[str, Any]:
+    """Remove what the user left out: an empty command would replace the image's."""
+    return {key: value for key, value in values.items() if value not in (None, [], {})}
+
+
 @dataclass(frozen=True, kw_only=True)
 class ClusterSideArgs:
     """Inputs of `ClusterSide`. `identities` has the enabled ones, by field.
@@ -245,9 +332,7 @@ class ClusterSide(pulumi.ComponentResource):
         known = self._args.handed_over
         return known is None or any(name.startswith(f"{component}-") for name in known)
 
-    def _identity(
-        self, row: catalogue_rows.ControlPlaneIdentity, identity: ControlPlaneIdentityComponent
-    ) -> list[pulumi.Resource]:
+    def _identity(self, row: ControlPlaneIdentity, identity: ControlPlaneIdentityComponent) -> list[pulumi.Resource]:
         """Register the identity's objects and probes; returns the objects that a pod needs before it mounts it."""
         args, stem = self._args, f"{self._name}-{kebab(row.field)}"
         needed: list[pulumi.Resource] = []
@@ -280,12 +365,14 @@ class ClusterSide(pulumi.ComponentResource):
     def _workload(
         self,
         workload: WorkloadSettings,
-        rows: Sequence[catalogue_rows.ControlPlaneIdentity],
+        rows: Sequence[ControlPlaneIdentity],
         mountable: Mapping[str, Sequence[pulumi.Resource]],
     ) -> None:
         UserWorkload(
             f"{self._name}-workload-{workload.name}",
-            UserWorkloadArgs(workload=workload, cluster=self._args.context.cluster, rows=rows),
+            workload,
+            self._args.context.cluster,
+            rows,
             pulumi.ResourceOptions(parent=self, depends_on=[*chain(*(mountable[row.field] for row in rows))]),
         )
 
