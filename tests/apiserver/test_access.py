@@ -35,6 +35,8 @@ _DEPLOYER = {
 _KUBELET = {
     ("", "pods"): ("get", "list", "watch", "create", "delete"),
     ("", "pods/status"): ("patch",),
+    ("", "nodes"): ("get", "create"),
+    ("", "nodes/status"): ("patch",),
     ("", "secrets"): _WRITE,
     ("", "serviceaccounts/token"): ("create",),
     ("", "configmaps"): ("get", "list", "watch"),
@@ -50,7 +52,6 @@ _NOBODYS = {
     ("", "serviceaccounts"),
     ("", "pods/exec"),
     ("", "pods/log"),
-    ("", "nodes"),
     ("rbac.authorization.k8s.io", "clusterroles"),
     ("rbac.authorization.k8s.io", "rolebindings"),
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),

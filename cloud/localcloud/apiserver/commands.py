@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +16,8 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from localcloud.core import clock
+from localcloud.core.certificates import issue
 from localcloud.core.clouds import AKS_SERVER_APP_ID
 from localcloud.core.cluster import USERS, ClusterKind, token
 from localcloud.core.files import write_if_changed
@@ -132,6 +135,11 @@ def kube_apiserver(state: StateDirectory, binaries: Binaries, port: int) -> list
         f"--service-account-signing-key-file={files / 'service-account.pem'}",
         f"--encryption-provider-config={files / 'encryption.yaml'}",
         f"--service-cluster-ip-range={service_addresses(port)}",
+        f"--kubelet-certificate-authority={state.ca_file}",
+        f"--kubelet-client-certificate={state.kubelet_client_file}",
+        f"--kubelet-client-key={state.kubelet_client_file}",
+        # kubectl's WebSocket goes on to the kubelet as it is, and is not translated to SPDY.
+        "--feature-gates=TranslateStreamCloseWebsocketRequests=false",
         "--profiling=false",
     ]
 
@@ -163,6 +171,7 @@ def _socket(state: StateDirectory) -> str:
 
 
 _KIND: Final = "apiserver"
+_LIFETIME: Final = timedelta(days=3650)
 # Without a token: only health and version.
 _FOR_EVERYBODY: Final = ("/livez", "/readyz", "/healthz", "/version")
 
@@ -186,6 +195,7 @@ def write(state: StateDirectory, store: Store, issuer: str, metadata_url: str, w
     files = {
         "tokens.csv": _tokens(store),
         "service-account.pem": store.kept(_KIND, "service-account-key", _service_account_key),
+        state.kubelet_client_file.name: store.kept(_KIND, "kubelet-client", _kubelet_client),
         **{f"{name}.yaml": yaml.safe_dump(document) for name, document in documents.items()},
     }
     for name, text in files.items():
@@ -238,6 +248,10 @@ def _encryption(key: str) -> dict[str, Any]:
         "kind": "EncryptionConfiguration",
         "resources": [{"resources": ["secrets"], "providers": providers}],
     }
+
+
+def _kubelet_client() -> str:
+    return issue("kube-apiserver-kubelet-client", not_before=clock.now(), lifetime=_LIFETIME).pem().decode()
 
 
 def _service_account_key() -> str:

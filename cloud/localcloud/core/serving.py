@@ -33,14 +33,20 @@ class ServiceServer(uvicorn.Server):
     """Serves `app`, over TLS with a `server_file`, which has key and certificate.
 
     While `has_expired` returns true, a handshake shows the expired certificate beside `server_file` instead; it is
-    asked at each one, so connections that are open go on.
+    asked at each one, so connections that are open go on. Without the key of the certificate in `client_file`, no
+    handshake succeeds.
 
     Ends when `should_exit` is set, in this or in another thread; until then it runs no code between requests, where
     uvicorn looks ten times a second. Signals are left to the process.
     """
 
     def __init__(
-        self, app: ASGIApp, server_file: Path | None, *, has_expired: Callable[[], bool] | None = None
+        self,
+        app: ASGIApp,
+        server_file: Path | None,
+        *,
+        has_expired: Callable[[], bool] | None = None,
+        client_file: Path | None = None,
     ) -> None:
         self._server_file = server_file
         self._has_expired = has_expired
@@ -52,6 +58,8 @@ class ServiceServer(uvicorn.Server):
                 self._served(app),
                 ssl_certfile=server_file,
                 ssl_keyfile=server_file,
+                ssl_ca_certs=None if client_file is None else str(client_file),
+                ssl_cert_reqs=ssl.CERT_NONE if client_file is None else ssl.CERT_REQUIRED,
                 lifespan="off",
                 ws="wsproto",
                 log_config=None,

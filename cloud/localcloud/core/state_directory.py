@@ -53,6 +53,8 @@ class StateDirectory:
         self.kubeconfig: Final = self.run / "kubeconfig"
         self.administrator_kubeconfig: Final = self.run / "administrator.kubeconfig"
         self.kubelet_kubeconfig: Final = self.run / "kubelet.kubeconfig"
+        # Key and certificate with which kube-apiserver comes to the kubelet.
+        self.kubelet_client_file: Final = self.control_plane / "kubelet-client.pem"
         self.controller_manager_kubeconfig: Final = self.control_plane / "controller-manager.kubeconfig"
         # The deployer's key and certificate (PEM, 0600), and the owner's, created at the first sign-in as the owner.
         self.deployer_file: Final = self.run / "deployer.pem"

@@ -31,6 +31,7 @@ from localcloud.kubelet.deployments import DeploymentController
 from localcloud.kubelet.http_get import HttpGetter
 from localcloud.kubelet.pods import PodWorker
 from localcloud.kubelet.selection import is_terminating
+from localcloud.kubelet.server import KubeletServer
 from localcloud.kubelet.services import Record, ServiceProxy
 from localcloud.kubernetes.calls import ApiError, Object
 from localcloud.kubernetes.kubeconfig import connection
@@ -240,7 +241,8 @@ class _Kubelet:
         self._pods = PodManager(node, NODE)
         self._deployments = DeploymentController(self._cluster, NODE)
         self._services = ServiceProxy(self._cluster, environment.kubernetes_endpoint, self._pods.named)
-        self._has_services = environment.cluster == ClusterKind.API_SERVER
+        self._server = KubeletServer(StateDirectory(node.state_dir), NODE, lambda: self._cluster.pods.objects)
+        self._is_asked = environment.cluster == ClusterKind.API_SERVER  # the built-in API has logs and Services itself
 
     async def run(self, stopped: asyncio.Event) -> None:
         """Follow the cluster until `stopped`, then stop the pods and report it in their status."""
@@ -261,8 +263,9 @@ class _Kubelet:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._cluster.run())
             group.create_task(self._deployments.run())
-            if self._has_services:
+            if self._is_asked:
                 group.create_task(self._services.run())
+                group.create_task(self._server.run(self._cluster.client))
             if self._store.exists():
                 group.create_task(self._follow_store())
 

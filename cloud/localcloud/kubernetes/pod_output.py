@@ -111,7 +111,7 @@ class PodOutput:
         arguments = [local(word) for word in words]
         if query.get("tty") == "true":  # util-linux: a terminal of its own for a command
             arguments = ["script", "--quiet", "--return", "--command", shlex.join(arguments), "/dev/null"]
-        return PodCommand(arguments, environment)
+        return PodCommand(arguments, environment, query.get("stdin") == "true")
 
 
 @dataclass(frozen=True)
@@ -120,6 +120,7 @@ class PodCommand:
 
     arguments: Sequence[str]
     environment: Mapping[str, str]
+    reads: bool  # what the client writes
 
     async def serve(self, websocket: WebSocket) -> None:
         """Run the command for a client that speaks a channel protocol of Kubernetes; its end ends the command."""
@@ -128,12 +129,11 @@ class PodCommand:
             await websocket.send_denial_response(PlainTextResponse(f"speak one of {', '.join(_PROTOCOLS)}", 400))
             return
         await websocket.accept(spoken[0])
-        asked = websocket.query_params
         try:
             process = await asyncio.create_subprocess_exec(
                 *self.arguments,
                 env=self.environment,
-                stdin=PIPE if asked.get("stdin") == "true" else asyncio.subprocess.DEVNULL,
+                stdin=PIPE if self.reads else asyncio.subprocess.DEVNULL,
                 stdout=PIPE,
                 stderr=PIPE,
             )
