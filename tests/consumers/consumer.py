@@ -12,6 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Final, Self
 
+import pytest
+
 from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import Mount
 from localcloud.testing.running import ClusterKind
@@ -139,6 +141,11 @@ def missing(name: str, *, guest: bool) -> str:
     if guest and os.environ.get("LOCALCLOUD_CLUSTER") != ClusterKind.API_SERVER:
         return f"{name} needs a kube-apiserver as its guest cluster: CLUSTER=apiserver"
     return ""
+
+
+def needs(name: str) -> pytest.MarkDecorator:
+    """Skip a test where a program is missing, or the kube-apiserver that it needs."""
+    return pytest.mark.skipif(bool(reason := missing(name, guest=True)), reason=reason)
 
 
 def program(name: str) -> Path:

@@ -25,7 +25,7 @@ func main() {
 }
 
 func request(scope, method, url, body string) (int, error) {
-	credential, err := azidentity.NewEnvironmentCredential(nil)
+	credential, err := azidentity.NewDefaultAzureCredential(nil)
 	if err != nil {
 		return 0, err
 	}

@@ -1,0 +1,142 @@
+"""HyperShift's token-minter at a hosted cluster's kube-apiserver, and azidentity signs in with what it minted."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from functools import reduce
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import pytest
+import yaml
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from identity.aks.probe_pod import proof_argument
+from identity.catalogue import CONTROL_PLANE, DATA_PLANE, FEDERATED_AUDIENCE
+from identity.catalogue_rows import ProofCall, ProofTarget
+from identity.clouds import CLOUDS, DEFAULT_CLOUD
+from localcloud.testing.running import StateDirectory
+from tests.consumers.consumer import needs, program
+from tests.consumers.guest import guest
+from tests.engine.key_material import vault_keys
+from tests.engine.service_accounts import proof_of
+from tests.engine.small_stack import small_stack
+from tests.engine.test_workload_identities import self_managed
+from tests.harness import LocalStack
+from tools import golang
+from tools.steps import ROOT
+
+# The operator's program, of which token-minter is a command.
+_OPERATOR: Final = "control-plane-operator"
+pytestmark = needs(_OPERATOR)
+# Of each service account, its cluster, where its client's id is in the cluster's outputs, and the first read.
+_ACCOUNTS: Final = [
+    ("hc2", ("hostedClusterSpec", *row.workload_path, "clientID"), row.proof, subject.subject)
+    for row in CONTROL_PLANE
+    if row.workload
+    for subject in row.workload.subjects
+] + [
+    ("hc1", ("dataPlane", identity.field), proof_of(identity), subject.subject)
+    for identity in DATA_PLANE
+    for subject in identity.subjects
+]
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
+    """With `hc1`, which has identities of the data plane, and the self-managed `hc2`, each with an issuer."""
+    with small_stack(tmp_path_factory.mktemp("stack"), "hypershift") as stack:
+        [managed] = stack.configuration("hostedClusters")
+        issued = {name: value for name, value in managed.items() if name != "issuerURL"}
+        issued |= {"issuer": "create", "issuerName": "hc1created"}
+        stack.configure(hostedClusters=[issued, self_managed(managed)])
+        stack.up()
+        yield stack
+
+
+@pytest.fixture(scope="module")
+def kubeconfigs(stack: LocalStack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Path]]:
+    """Of the administrator of each cluster's kube-apiserver, which signs with the key of the cluster's issuer."""
+    with ExitStack() as running:
+        found = {}
+        for cluster in ("hc1", "hc2"):
+            folder = tmp_path_factory.mktemp(cluster)
+            [key] = [key for name, key in vault_keys(stack).items() if f"{cluster}-sa-signing-key" in name]
+            assert isinstance(key, RSAPrivateKey)
+            pem = folder / "service-account.pem"
+            pem.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()))
+            keys = {"service_account_signing_key_file": str(pem), "service_account_key_file": str(pem)}
+            issuer = f"https://{cluster}created.blob.core.windows.net/{cluster}created"
+            http = running.enter_context(guest(stack, folder, service_account_issuer=issuer, **keys))
+            found[cluster] = folder / "kubeconfig"
+            kubeconfig = yaml.safe_load(StateDirectory(stack.state).administrator_kubeconfig.read_text())
+            kubeconfig["clusters"][0]["cluster"]["server"] = str(http.base_url)
+            found[cluster].write_text(yaml.safe_dump(kubeconfig))
+        _make_namespaces(http)
+        yield found
+
+
+def _make_namespaces(http: httpx.Client) -> None:
+    """Those that OpenShift makes, for all guests: they share their part of etcd."""
+    for namespace in {account.split(":")[2] for *_, account in _ACCOUNTS} - {"kube-system"}:
+        http.post("/api/v1/namespaces", json={"metadata": {"name": namespace}}).raise_for_status()
+
+
+def _minted(kubeconfig: Path, subject: str) -> str:
+    """The file with a token of the service account, as the sidecar of its pod writes it."""
+    *_, namespace, name = subject.split(":")
+    file = str(kubeconfig.with_name(name))
+    account = (f"--service-account-namespace={namespace}", f"--service-account-name={name}")
+    written = (f"--token-audience={FEDERATED_AUDIENCE}", f"--token-file={file}", "--oneshot")
+    subprocess.run([program(_OPERATOR), "token-minter", *account, *written, f"--kubeconfig={kubeconfig}"], check=True)
+    return file
+
+
+def _request(stack: LocalStack, call: ProofCall) -> list[str]:
+    """Scope, method, URL and body of a call, at Azure's own addresses."""
+    [managed, _] = stack.configuration("hostedClusters")
+    vault, _, name, version = managed["kms"]["activeKey"].removeprefix("https://").split("/")
+    target = ProofTarget(
+        subscription=stack.environment.subscription_id,
+        managed=managed["resourceGroup"],
+        vnet_group="hc1-network",
+        vnet="hc1-vnet",
+        subnet="default",
+        key_vault=vault.partition(".")[0],
+        key=name,
+        key_version=version,
+    )
+    asked: dict[str, Any] = json.loads(proof_argument(call, CLOUDS[DEFAULT_CLOUD], target))
+    body = [json.dumps(asked["body"])] if "body" in asked else []
+    return [asked["scope"], asked["method"], asked["url"], *body]
+
+
+@pytest.mark.parametrize(
+    ("cluster", "path", "call", "subject"),
+    _ACCOUNTS,
+    ids=[f"{cluster}-{account}" for cluster, *_, account in _ACCOUNTS],
+)
+def test_a_minted_token_signs_in_and_reads(
+    stack: LocalStack,
+    kubeconfigs: Mapping[str, Path],
+    cluster: str,
+    path: tuple[str, ...],
+    call: ProofCall,
+    subject: str,
+) -> None:
+    signing_in = {
+        "HTTPS_PROXY": stack.environment.proxy_endpoint,
+        "SSL_CERT_FILE": stack.environment.ca_file,
+        "AZURE_TENANT_ID": stack.environment.tenant_id,
+        "AZURE_CLIENT_ID": reduce(lambda found, key: found[key], path, stack.outputs["hostedClusters"][cluster]),
+        "AZURE_FEDERATED_TOKEN_FILE": _minted(kubeconfigs[cluster], subject),
+    }
+    client = golang.build(Path(ROOT, "tests/e2e/azidentity"))
+    done = subprocess.run([client, *_request(stack, call)], env=signing_in, capture_output=True, text=True, check=False)
+
+    assert done.stdout.strip() == "200", done.stderr
