@@ -20,10 +20,10 @@ from localcloud.azure.arm.network_rules import (
     INTERFACES,
     MACHINES,
     check_name,
+    machine_with,
     reference,
     referenced,
     refuse_used_interface,
-    subscription_resources,
 )
 from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, SeededType, WrittenType, collection
 from localcloud.azure.resource_store import public
@@ -34,6 +34,7 @@ from localcloud.core.store import Document
 
 # What a client may send beside `creationData`: kept as it is, for nothing here reads a disk.
 _DISK: Final = {**TRACKED, "sku": None, "zones": None, "properties": {ANY: None, "creationData": None}}
+_MACHINE: Final = {**TRACKED, "identity": None, "zones": None, "properties": {ANY: None}}
 _COPIES: Final = ("Copy", "Restore", "CopyStart")
 
 
@@ -74,12 +75,12 @@ class Disks(WrittenType):
         return answer
 
     def before_deletion(self, call: Call, resource: Document) -> None:
-        if (machine := _machine_with(call, resource["id"])) is not None:
+        if (machine := machine_with(call, resource["id"])) is not None:
             message = f"Disk {resource['name']} is attached to VM {machine}."
             raise ServiceError(409, "OperationNotAllowed", message)
 
     def present(self, call: Call, resource: Document) -> dict[str, Any]:
-        if (machine := _machine_with(call, resource["id"])) is None:
+        if (machine := machine_with(call, resource["id"])) is None:
             return public(resource)
         properties = {**resource["properties"], "diskState": "Attached"}
         return {**public(resource), "managedBy": machine, "properties": properties}
@@ -93,19 +94,7 @@ class VirtualMachines(WrittenType):
     """
 
     name = MACHINES
-    reads = MappingProxyType(
-        {
-            "PUT": Understood.of(
-                body={
-                    **TRACKED,
-                    "zones": None,
-                    "identity": {"type": None, "userAssignedIdentities": None},
-                    "properties": {ANY: None},
-                }
-            ),
-            "DELETE": Understood.of("forcedeletion"),
-        }
-    )
+    reads = MappingProxyType({"PUT": Understood.of(body=_MACHINE), "DELETE": Understood.of("forcedeletion")})
 
     async def put(self, call: Call) -> Response:
         resource = self.envelope(call, tracked=True)
@@ -115,8 +104,8 @@ class VirtualMachines(WrittenType):
         self._join(call, (written.get("networkProfile") or {}).get("networkInterfaces") or [], resource)
         storage = {**before.get("storageProfile", {}), **written.get("storageProfile", {})}
         disks = [disk for disk in storage.get("dataDisks") or [] if not disk.get("toBeDetached")]
-        for disk in disks:
-            _check_attached(call, resource["id"], str(reference(disk.get("managedDisk"))))
+        for disk in filter(None, (reference(disk.get("managedDisk")) for disk in disks)):
+            _check_attached(call, resource["id"], disk)
         made = {"vmId": str(uuid.uuid4()), "timeCreated": rfc3339(now()), "provisioningState": "Succeeded"}
         kept = {**made, **before, **written, "storageProfile": {**storage, "dataDisks": disks}}
         _require({name: kept.get(name) for name in ("hardwareProfile", "networkProfile")})
@@ -141,19 +130,10 @@ def _check_attached(call: Call, machine: str, disk: str) -> None:
     """Refuse a disk that is not there, or another machine's."""
     if call.resources.get(disk) is None:
         raise ServiceError(404, "NotFound", f"Disk {disk} is not found.")
-    owner = _machine_with(call, disk)
+    owner = machine_with(call, disk)
     if owner is not None and owner.lower() != machine.lower():
         message = f"Disk '{disk}' cannot be attached as the disk is already owned by VM '{owner}'."
         raise ServiceError(409, "ConflictingUserInput", message)
-
-
-def _machine_with(call: Call, disk_id: str) -> str | None:
-    """Id of the machine to which this disk is attached."""
-    for machine in subscription_resources(call, MACHINES):
-        for disk in machine["properties"].get("storageProfile", {}).get("dataDisks", []):
-            if str(reference(disk.get("managedDisk"))).lower() == disk_id.lower():
-                return str(machine["id"])
-    return None
 
 
 def _require(parameters: Mapping[str, Any]) -> None:

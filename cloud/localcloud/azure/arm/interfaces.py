@@ -18,7 +18,7 @@ from localcloud.azure.arm.network_rules import (
     LOAD_BALANCERS,
     SUBNETS,
     check_name,
-    machine_of,
+    machine_with,
     network,
     reference,
     referenced,
@@ -59,7 +59,7 @@ class NetworkInterfaces(WrittenType):
         refuse_used_interface(call, resource["id"])
 
     def present(self, call: Call, resource: Document) -> dict[str, Any]:
-        machine = machine_of(call, resource["id"])
+        machine = machine_with(call, resource["id"])
         used = {"virtualMachine": {"id": machine}} if machine else {}
         return {**public(resource), "properties": {**resource["properties"], **used}}
 

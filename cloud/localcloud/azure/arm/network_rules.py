@@ -117,18 +117,20 @@ def users_of_subnet(call: Call, subnet_id: str) -> list[str]:
     ]
 
 
-def machine_of(call: Call, interface_id: str) -> str | None:
-    """Id of the machine that has an interface."""
+def machine_with(call: Call, part_id: str) -> str | None:
+    """Id of the machine that has an interface, or a disk."""
     for machine in subscription_resources(call, MACHINES):
-        for interface in machine["properties"].get("networkProfile", {}).get("networkInterfaces", []):
-            if str(reference(interface)).lower() == interface_id.lower():
-                return str(machine["id"])
+        disks = machine["properties"].get("storageProfile", {}).get("dataDisks", [])
+        parts = [disk.get("managedDisk") for disk in disks]
+        parts += machine["properties"].get("networkProfile", {}).get("networkInterfaces", [])
+        if any(str(reference(part)).lower() == part_id.lower() for part in parts):
+            return str(machine["id"])
     return None
 
 
 def refuse_used_interface(call: Call, interface_id: str, but: str = "") -> None:
     """Refuse what needs an interface that no machine but this one has: 400."""
-    machine = machine_of(call, interface_id)
+    machine = machine_with(call, interface_id)
     if machine is not None and machine.lower() != but.lower():
         raise ServiceError(
             400,
