@@ -15,8 +15,9 @@ from typing import Any, Final
 
 import httpx
 import jwt
+from azure.core.credentials import TokenCredential
 from azure.core.exceptions import AzureError
-from azure.identity import CertificateCredential
+from azure.identity import CertificateCredential, ClientAssertionCredential
 
 from localcloud.core.clouds import LOCAL_ENVIRONMENT_VARIABLE, LOCAL_TENANT_ID, LocalEnvironment
 from plugin import UNKNOWN, CheckFailure, PluginError, Props, Value, pause, unwrap
@@ -26,18 +27,23 @@ _VARIABLES: Final[Mapping[str, str]] = {
     "tenantId": "ARM_TENANT_ID",
     "clientId": "ARM_CLIENT_ID",
     "clientCertificatePath": "ARM_CLIENT_CERTIFICATE_PATH",
+    "oidcTokenFilePath": "ARM_OIDC_TOKEN_FILE_PATH",
     "subscriptionId": "ARM_SUBSCRIPTION_ID",
 }
 
 
 @dataclass(frozen=True)
 class AzureProviderSettings:
-    """The settings of a configured provider: the local cloud's endpoints and the deployer's credential."""
+    """The settings of a configured provider: the local cloud's endpoints and the deployer's credential.
+
+    `secret_file` has the certificate with its key; if `is_token`, the token of a federated credential's issuer.
+    """
 
     environment: LocalEnvironment
     tenant_id: str
     client_id: str
-    certificate_path: Path
+    secret_file: Path
+    is_token: bool
     subscription_id: str
 
     @classmethod
@@ -52,11 +58,15 @@ class AzureProviderSettings:
                 f"the emulated {plugin} plugin cannot read the local cloud's record, {error}. Start the local cloud "
                 f"(`.venv/bin/idstack local start`) and let {LOCAL_ENVIRONMENT_VARIABLE} name its environment.json."
             ) from None
+        # A certificate comes first, as in the real providers.
+        is_token = environ.get("ARM_USE_OIDC") == "true" and not _setting("clientCertificatePath", inputs, environ)
+        file = "oidcTokenFilePath" if is_token else "clientCertificatePath"
         return cls(
             environment=environment,
             tenant_id=LOCAL_TENANT_ID,
             client_id=_required(plugin, "clientId", inputs, environ),
-            certificate_path=Path(_required(plugin, "clientCertificatePath", inputs, environ)),
+            secret_file=Path(_required(plugin, file, inputs, environ)),
+            is_token=is_token,
             subscription_id=str(_setting("subscriptionId", inputs, environ) or environment.subscription_id),
         )
 
@@ -100,8 +110,8 @@ def _required(plugin: str, name: str, inputs: Props, environ: Mapping[str, str])
     value = _setting(name, inputs, environ)
     if not isinstance(value, str) or not value:
         raise PluginError(
-            f"the emulated {plugin} plugin signs in with a client certificate and was given no {name}: set it on the "
-            f"provider or in {_VARIABLES[name]}."
+            f"the emulated {plugin} plugin signs in with a client certificate or a token and was given no {name}: "
+            f"set it on the provider or in {_VARIABLES[name]}."
         )
     return value
 
@@ -156,26 +166,27 @@ def never(_: httpx.Response) -> bool:
 
 
 class DeployerCredential:
-    """The deployer's sign-in at the local Entra with its client certificate; tokens are cached until they expire."""
+    """The deployer's sign-in at the local Entra; tokens are cached until they expire."""
 
     def __init__(self, settings: AzureProviderSettings) -> None:
         self._settings = settings
         self._lock = threading.Lock()
 
     @cached_property
-    def _credential(self) -> CertificateCredential:
-        environment = self._settings.environment
+    def _credential(self) -> TokenCredential:
+        environment, file = self._settings.environment, self._settings.secret_file
+        client = (self._settings.tenant_id, self._settings.client_id)
+        options: dict[str, Any] = {
+            "authority": environment.authority_host,
+            "disable_instance_discovery": True,
+            "connection_verify": environment.ca_file,
+        }
+        if self._settings.is_token:
+            return ClientAssertionCredential(*client, file.read_text, **options)
         try:
-            return CertificateCredential(
-                self._settings.tenant_id,
-                self._settings.client_id,
-                str(self._settings.certificate_path),
-                authority=environment.authority_host,
-                disable_instance_discovery=True,
-                connection_verify=environment.ca_file,
-            )
+            return CertificateCredential(*client, str(file), **options)
         except (OSError, ValueError) as error:
-            raise PluginError(f"clientCertificatePath {self._settings.certificate_path}: {error}") from None
+            raise PluginError(f"clientCertificatePath {file}: {error}") from None
 
     def token(self, scope: str) -> str:
         """A bearer token; raises PluginError with Entra's own refusal (`AADSTS...`)."""

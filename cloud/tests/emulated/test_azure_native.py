@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
+import jwt
 import pytest
 
 from emulated.azure_native.provider import ArmSession, AzureNative
@@ -127,6 +129,19 @@ def test_access_policies_that_are_not_given_are_left_alone(azure_native: AzureNa
 
 def _policy() -> Props:
     return {"tenantId": LOCAL_TENANT_ID, "objectId": str(uuid.uuid4()), "permissions": {"secrets": ["get"]}}
+
+
+def test_a_token_signs_in_where_no_certificate_is_named(
+    environment: LocalEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = tmp_path / "token"
+    token.write_text(jwt.encode({"iss": "https://issuer.example", "sub": "pod", "aud": "any"}, "k" * 32))
+    monkeypatch.setenv("ARM_USE_OIDC", "true")
+    monkeypatch.setenv("ARM_OIDC_TOKEN_FILE_PATH", str(token))
+    inputs = {name: value for name, value in provider_inputs(environment).items() if name != "clientCertificatePath"}
+
+    with pytest.raises(PluginError, match=r"AADSTS700211.*https://issuer\.example"):
+        ArmSession.open(AzureProviderSettings.load("azure-native", inputs)).arm.get("/subscriptions", "2022-12-01")
 
 
 def test_drift_is_seen_in_the_inputs(azure_native: AzureNative, environment: LocalEnvironment, unique: Unique) -> None:
