@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from typer.core import TyperCommand, TyperGroup
-from typer.main import get_command, get_group
+from typer.main import get_command
 
 from identity.version import read_version
 
@@ -49,11 +49,9 @@ class CommandRow:
         python_name = f"{self.name}_" if self.name == "import" else self.name
         loaded = getattr(import_module(f"ops.commands.{python_name}"), python_name)
         if not isinstance(loaded, typer.Typer):
-            single = typer.Typer(add_completion=False)
-            single.command(self.name, **self.settings)(loaded)
-            command = get_command(single)
-        else:
-            command = get_group(loaded)  # without options for completion, which `idstack` itself has
+            function, loaded = loaded, typer.Typer(add_completion=False)
+            loaded.command(self.name, **self.settings)(function)
+        command = get_command(loaded)
         assert isinstance(command, TyperCommand | TyperGroup)
         _fold(command)
         return command

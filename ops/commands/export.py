@@ -14,7 +14,7 @@ from ops.outputs.hypershift import DEFINITIONS, HostedClusterExport, definitions
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError, writing
 
-export = typer.Typer(name="export", help="Write a stack's values for other tools.", no_args_is_help=True)
+export = typer.Typer(help="Write a stack's values for other tools.", no_args_is_help=True, add_completion=False)
 
 
 @export.callback()

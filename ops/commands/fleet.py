@@ -23,7 +23,7 @@ from ops.stack.engine import Engine
 from ops.stack.environment import ROOT
 from ops.stack.errors import CommandError, RunInterruptedError, WrongUsageError
 
-fleet = typer.Typer(name="fleet", help="Many stacks from one file (docs/guides/fleet.md).", no_args_is_help=True)
+fleet = typer.Typer(help="Many stacks of one file (docs/guides/fleet.md).", no_args_is_help=True, add_completion=False)
 
 FileOption: TypeAlias = Annotated[Path, typer.Option("--file", "-f", help="The fleet file.", show_default=True)]
 EnvironmentOption: TypeAlias = Annotated[

@@ -53,8 +53,7 @@ def graph(
 
     The page needs no network and no server. With more than three hosted clusters, SVG and Mermaid are an overview;
     `--cluster` draws one of them whole. The findings of `status` are on the nodes, and on standard error with
-    their fixes. Exits with 1 if there are findings or the last run has not completed, and with 3 if the health of a
-    node is not known because something could not be read.
+    their fixes. Exits with 1 where `status` does, and with 3 if something about a node could not be read.
     """
     if form is GraphFormat.HTML and output is None and sys.stdout.isatty():
         raise CommandError("a page is for a browser: name its file with --output graph.html")

@@ -48,7 +48,7 @@ class _Group(TyperGroup):
 
 
 import_ = typer.Typer(
-    name="import",
+    add_completion=False,
     cls=_Group,
     help="Adopt existing resources: `import TYPE NAME ID` one resource, the commands those of a hosted cluster.",
     no_args_is_help=True,

@@ -23,18 +23,13 @@ def start_local_cloud(screen: Screen) -> LocalEnvironment:
     return environment
 
 
-def prepare(engine: Engine, screen: Screen) -> None:
+def prepare(engine: Engine, screen: Screen, *, is_known: bool = False) -> None:
     """Start the local cloud of a local stack, and create the stack if it does not exist; nothing for any other stack.
 
-    Raises CommandError as `start_local_cloud` and `Engine.prepare` do.
+    Raises CommandError as `start_local_cloud` and `Engine.prepare` do, and with `is_known` before any local `up`.
     """
+    if is_known and not local_paths().record.exists():
+        local_cloud.of(engine.stack)
     if engine.is_local:
         start_local_cloud(screen)
         engine.prepare()
-
-
-def prepare_existing(engine: Engine, screen: Screen) -> None:
-    """As `prepare`, of a stack that has been brought up. Raises CommandError before the first `up` of a local one."""
-    if engine.is_local and not local_paths().record.exists():
-        raise local_cloud.no_local_stack(engine.stack)
-    prepare(engine, screen)

@@ -9,7 +9,7 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
-from ops.commands.local_start import prepare_existing
+from ops.commands.local_start import prepare
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
 from ops.commands.up import up
 from ops.guards.other_stacks import refuse_duplicates
@@ -48,7 +48,7 @@ def recover(
     """
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output, deadline=time_limit)
-    prepare_existing(engine, screen)
+    prepare(engine, screen, is_known=True)
     screen.step("pulumi refresh")
     state = settle.unlock_and_refresh(engine, screen.console.print, owner_is_gone=unlock)
     refuse_moves(engine)

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from identity.credentials import renewal_request
 from identity.credentials.renewal_request import RenewalRequest
-from ops.commands.local_start import prepare_existing
+from ops.commands.local_start import prepare
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption, inspector
 from ops.outputs.rows import rows
 from ops.renewal.guard import Renewable, Verdict, judge, renewable
@@ -60,7 +60,7 @@ def prepare_renewal(context: typer.Context, engine: Engine, screen: Screen) -> N
 
     Raises CommandError for an unsound configuration and an interrupted move.
     """
-    prepare_existing(engine, screen)
+    prepare(engine, screen, is_known=True)
     if (code := brought_up.run_instead(engine, engine.outputs().get("commit"), screen.console)) is not None:
         raise typer.Exit(code)
     require_sound_configuration(engine)

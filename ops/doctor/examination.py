@@ -105,9 +105,8 @@ class NotSignedInError(CommandError):
 
 def examine(engine: Engine, selection: Selection = EVERYTHING) -> Examination:
     """Check the selection now. Raises NotSignedInError, and CommandError without a local stack's cloud."""
-    parts = {part for check in STATUS_CHECKS for part in check.needs}
-    if not engine.is_local:
-        parts -= {Part.REPORTS}
+    left_out = set() if engine.is_local else {Part.REPORTS}
+    parts = {part for check in STATUS_CHECKS for part in check.needs} - left_out
     world = read_world(engine, parts, selection)
     if isinstance(world.sign_in, str):
         [refused] = [one for one in diagnose(world, [SIGN_IN]) if one.status is CheckStatus.BROKEN]

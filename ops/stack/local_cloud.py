@@ -80,12 +80,9 @@ def of(stack: str) -> LocalEnvironment | None:
     """
     if not is_local(stack):
         return None
-    if cloud := record():
-        return cloud
-    raise no_local_stack(stack)
-
-
-def no_local_stack(stack: str) -> CommandError:
-    names = [name for name in stack_names() if not is_local(name)] if stack == LOCAL_STACK else []
-    others = f". Name another one with --stack: {', '.join(names)}" if names else ""
-    return CommandError(f"there is no local stack: `.venv/bin/idstack up --stack {stack}` creates one{others}")
+    cloud = record()
+    if cloud is None:
+        names = [name for name in stack_names() if not is_local(name)] if stack == LOCAL_STACK else []
+        others = f". Name another one with --stack: {', '.join(names)}" if names else ""
+        raise CommandError(f"there is no local stack: `.venv/bin/idstack up --stack {stack}` creates one{others}")
+    return cloud

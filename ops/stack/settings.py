@@ -32,7 +32,7 @@ def settings_of(engine: Engine) -> Settings:
     try:
         return settings_in_the_file_of(engine)
     except ConfigurationError as error:
-        raise _refusal(engine, error) from None
+        raise CommandError(for_stack(_report(engine, error), engine.stack)) from None
 
 
 def require_sound_configuration(engine: Engine) -> None:
@@ -48,11 +48,7 @@ def require_sound_configuration(engine: Engine) -> None:
         with chdir(engine.root):  # as the program, to which paths in the file are relative
             validated(written, local_cloud.for_validation(engine.stack))
     except ConfigurationError as error:
-        raise _refusal(engine, error) from None
-
-
-def _refusal(engine: Engine, error: ConfigurationError) -> CommandError:
-    return CommandError(for_stack(_report(engine, error), engine.stack))
+        raise CommandError(for_stack(_report(engine, error), engine.stack)) from None
 
 
 def _report(engine: Engine, error: ConfigurationError) -> str:

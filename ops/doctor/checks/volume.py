@@ -62,13 +62,11 @@ _PASSING: Final = ("ContainerCreating", "PodInitializing")
 
 
 def _find_pod_runs(world: StackWorld, identity: Identity) -> Iterator[Fault]:
-    """Whether the pods of the identity run, once the driver has mounted their credential.
-
-    Those of this machine end with the kubelet, and nobody else would withdraw their `Ready`: their probes are asked.
-    """
+    """Whether the pods of the identity run, once the driver has mounted their credential."""
     plane = entry(world.control_planes, identity.cluster)
     mounted = {mount.pod for mount in known(plane.mounts) if mount.is_mounted}
     for pod in mounting_pods(world, identity):
+        # On this machine pods end with the kubelet, and nobody withdraws that they are ready.
         if pod.is_ready and is_local(world.stack) and isinstance(plane.reports.get(pod.name), Unread):
             yield Fault(evidence="its pods are ready, but their probes do not answer", fix=START_KUBELET)
         if pod.is_ready or pod.name not in mounted:

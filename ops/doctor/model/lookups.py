@@ -11,7 +11,6 @@ from ops.world.seen import NotReadError, SeenPod, SeenReport, SeenWarning, Stack
 
 # The begin of `identity.credentials.document.InvalidCredentialError`: the file exists, and its content is refused.
 REFUSED_DOCUMENT: Final = "credential document:"
-# The fix of what the local kubelet has not done.
 START_KUBELET: Final = "`.venv/bin/idstack local start`, if the kubelet has ended; its log is .localcloud/kubelet.log"
 
 
