@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import httpx
@@ -72,6 +73,30 @@ class CloudControllerManager(Consumer):
             refused = _said_of(http, name, "EnsuredLoadBalancer")
             http.delete(f"{_SERVICES}/{name}").raise_for_status()
             return refused or _said_of(http, name, "DeletedLoadBalancer")
+
+
+class EtcdUpload(Consumer):
+    """The upload of a backup of etcd, a Job of HyperShift's operator."""
+
+    program = "control-plane-operator"
+    field = "etcdBackup"
+
+    def arguments(self, mount: Mount) -> Sequence[str]:
+        return (
+            *("etcd-upload", "--snapshot-path=/tmp/snapshot.db", "--key-prefix=hc1", "--storage-type=AzureBlob"),
+            *("--azure-container=etcd", "--azure-storage-account=backuplocal", "--azure-auth-type=managed-identity"),
+            f"--credentials-file={mount.path}/{mount.file}",
+        )
+
+    def start(self) -> None:
+        (self.folder / "snapshot.db").write_text("etcd")
+        super().start()
+
+    def work(self) -> str:
+        assert self._process is not None
+        status = self._process.wait()
+        Path("/dev/termination-log").unlink(missing_ok=True)  # the machine's: a pod's /dev would be its own
+        return self.printed() if status else ""
 
 
 def _said_of(http: httpx.Client, service: str, wanted: str) -> str:

@@ -1,4 +1,4 @@
-"""kube-apiserver encrypts with the KMS plugin and the key of `kms`, and reads on while another key takes its place."""
+"""etcd: encrypted by the KMS plugin, whose key another one replaces meanwhile, and uploaded as a backup."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import pytest
 import yaml
 
 from tests.architecture.source import ROOT
-from tests.consumers.consumer import Consumer, missing, program
+from tests.consumers.consumer import Consumer, needs, program
 from tests.consumers.guest import encryption, guest, in_etcd
-from tests.consumers.programs import BackupKms, Kms
+from tests.consumers.programs import BackupKms, EtcdUpload, Kms
 from tests.engine.small_stack import few_resources
 from tests.harness import LocalStack, running_stack
 
@@ -35,43 +35,63 @@ class Story:
 
 
 @pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    if reason := missing(Kms.program, guest=True):
-        pytest.skip(reason)
-    root = tmp_path_factory.mktemp("etcd")
-    (root / "stack").mkdir()
-    with running_stack(root / "stack") as stack:
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
+    with running_stack(tmp_path_factory.mktemp("etcd")) as stack:
         [cluster] = few_resources(stack)["hostedClusters"]
-        del cluster["identities"]["kms"]
-        stack.configure(hostedClusters=[cluster])
+        identities = {name: one for name, one in cluster["identities"].items() if name != "kms"}
+        group = f"/subscriptions/{stack.environment.subscription_id}/resourceGroups/identity-local"
+        account = f"{group}/providers/Microsoft.Storage/storageAccounts/backuplocal"
+        backup = {"identities": {**identities, "etcdBackup": {"enabled": True}}, "backupStorageAccountID": account}
+        stack.configure(hostedClusters=[cluster | backup])
         stack.up()
-        with _guest(stack, root / "before", old=Kms) as http:
-            _write(http, "first")
-            before = _seen(stack, http, "first")
-        _make_next_vault(stack)
-        old = cluster["kms"]["activeKey"]
-        stack.configure(hostedClusters=[{**cluster, "kms": {"activeKey": _moved(old), "backupKey": old}}])
-        stack.up()
-        with _guest(stack, root / "both", new=Kms, old=BackupKms) as http:
-            _write(http, "second")
-            both = _seen(stack, http, "first", "second")
-            _encrypt_anew(http, "first")
-        stack.configure(hostedClusters=[{**cluster, "kms": {"activeKey": _moved(old)}}])
-        stack.up()
-        with _guest(stack, root / "after", new=Kms) as http:
-            yield Story(before, both, _seen(stack, http, "first", "second"))
+        yield stack
 
 
+@pytest.fixture(scope="module")
+def story(stack: LocalStack, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    root = tmp_path_factory.mktemp("kms")
+    [cluster] = stack.configuration("hostedClusters")
+    old = cluster["kms"]["activeKey"]
+    new = re.sub("//[^.]+", f"//{_NEXT}", old)
+    with _guest(stack, root / "before", old=Kms) as http:
+        _write(http, "first")
+        before = _seen(stack, http, "first")
+    _make_next_vault(stack)
+    stack.configure(hostedClusters=[{**cluster, "kms": {"activeKey": new, "backupKey": old}}])
+    stack.up()
+    with _guest(stack, root / "both", new=Kms, old=BackupKms) as http:
+        _write(http, "second")
+        both = _seen(stack, http, "first", "second")
+        _encrypt_anew(http, "first")
+    stack.configure(hostedClusters=[{**cluster, "kms": {"activeKey": new}}])
+    stack.up()
+    with _guest(stack, root / "after", new=Kms) as http:
+        return Story(before, both, _seen(stack, http, "first", "second"))
+
+
+@needs(Kms.program)
 def test_a_secret_is_encrypted_in_etcd(story: Story) -> None:
     assert story.before == {"first": ("first", "old")}
 
 
+@needs(Kms.program)
 def test_beside_both_keys_both_are_read_and_the_new_one_encrypts(story: Story) -> None:
     assert story.both == {"first": ("first", "old"), "second": ("second", "new")}
 
 
+@needs(Kms.program)
 def test_what_was_encrypted_anew_needs_the_old_key_no_longer(story: Story) -> None:
     assert story.after == {"first": ("first", "new"), "second": ("second", "new")}
+
+
+@needs(EtcdUpload.program)
+def test_a_backup_is_uploaded(stack: LocalStack, tmp_path: Path) -> None:
+    with EtcdUpload(stack, program(EtcdUpload.program), tmp_path / "upload") as upload:
+        refused = upload.work()
+
+    assert refused == ""
+    [uploaded] = [key for kind, key in stack.contents() if kind == "blob" and key.startswith("backuplocal/etcd/hc1/")]
+    assert uploaded.endswith(".db")
 
 
 @contextmanager
@@ -115,7 +135,3 @@ def _make_next_vault(stack: LocalStack) -> None:
     file = stack.state / "seed.yaml"
     file.write_text(yaml.safe_dump(seed), encoding="utf-8")
     stack.local_cloud("seed", "--seed", str(file))
-
-
-def _moved(key: str) -> str:
-    return re.sub("//[^.]+", f"//{_NEXT}", key)

@@ -90,6 +90,12 @@ def _written(cloud: CoverageCloud, headers: Mapping[str, str], **options: Any) -
     return request(cloud, "PUT", caller=issuer(cloud), headers=headers, **options)
 
 
+def _written_twice(cloud: CoverageCloud) -> httpx.Response:
+    sent = _VERSION | _BLOCK | {"if-none-match": "*"}
+    assert _written(cloud, sent).is_success
+    return _written(cloud, sent)
+
+
 def _by_nobody(cloud: CoverageCloud) -> httpx.Response:
     issuer(cloud)
     return request(cloud, "PUT", caller=cloud.nobody(), headers={**_VERSION, **_BLOCK})
@@ -148,6 +154,7 @@ REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     "private container": lambda cloud: _anonymous(cloud, "GET", "None"),
     "absent container": lambda cloud: _written(cloud, _VERSION, path="/other/jwks"),
     "absent blob": lambda cloud: _anonymous(cloud, "GET"),
+    "write of a blob that is there, where there shall be none": _written_twice,
     "write without a blob type": lambda cloud: _written(cloud, _VERSION),
     "tags that are not allowed": lambda cloud: _signed_write(cloud, headers=_BLOCK | {"x-ms-tags": "a=b%23"}),
     "copy of an absent blob": lambda cloud: _copied(cloud, "https://hc1oidc.blob.core.windows.net/hc1oidc/absent"),

@@ -260,9 +260,12 @@ _LIST: Final = {"restype": "container", "comp": "list"}
 _LISTED: Final = Understood.of("restype comp prefix delimiter marker maxresults")
 _READ: Final = Understood.of(headers=" ".join(HEADERS))
 _COPY_SOURCE: Final = "x-ms-copy-source"
+_UNLESS: Final = "if-none-match"
 _HASHES: Final = ("content-md5", "x-ms-blob-content-md5")
 _WRITTEN: Final = Understood.of(
-    headers=" ".join(("x-ms-blob-type x-ms-blob-content-type x-ms-blob-cache-control", HEADER, _COPY_SOURCE, *_HASHES)),
+    headers=" ".join(
+        ("x-ms-blob-type x-ms-blob-content-type x-ms-blob-cache-control", HEADER, _COPY_SOURCE, _UNLESS, *_HASHES)
+    ),
     body=None,
 )
 _CONTAINER: Final = "/{container}"
@@ -381,6 +384,10 @@ class _DataPlane:
     async def put_blob(self, call: _BlobCall) -> Response:
         headers = call.request.headers
         kind = headers.get("x-ms-blob-type")
+        if _UNLESS in headers and (headers[_UNLESS] != "*" or _COPY_SOURCE in headers):
+            raise contents.not_emulated(f"the header {_UNLESS} but with * in Put Blob")
+        if _UNLESS in headers and self._blobs.get(call.account, call.container, call.name) is not None:
+            raise contents.blob_exists()
         if _COPY_SOURCE in headers:
             return self._copy(call)
         if kind is None:

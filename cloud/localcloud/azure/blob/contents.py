@@ -247,6 +247,7 @@ invalid_name: Final = partial(
     ServiceError, 400, "InvalidResourceName", "The specified resource name contains invalid characters."
 )
 blob_not_found: Final = partial(ServiceError, 404, "BlobNotFound", "The specified blob does not exist.")
+blob_exists: Final = partial(ServiceError, 409, "BlobAlreadyExists", "The specified blob already exists.")
 public_access_not_permitted: Final = partial(
     ServiceError, 409, "PublicAccessNotPermitted", "Public access is not permitted on this storage account."
 )
