@@ -39,6 +39,8 @@ class Consumer(ABC):
         self.folder = folder
         self._binary = binary
         self._process: subprocess.Popen[str] | None = None
+        self.answering: subprocess.Popen[str] | None = None
+        """What answers the lines of `ask`: the program itself, or what calls it."""
 
     def __enter__(self) -> Self:
         self.start()
@@ -76,6 +78,7 @@ class Consumer(ABC):
                 stderr=log,
                 text=True,
             )
+        self.answering = self._process
 
     def stop(self) -> None:
         """End the program."""
@@ -88,12 +91,12 @@ class Consumer(ABC):
 
     def ask(self, line: str) -> str:
         """The answer to a line: an error, or `NONE`."""
-        assert self._process is not None
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(f"{line}\n")
-        self._process.stdin.flush()
-        answer = self._process.stdout.readline()
+        assert self.answering is not None
+        assert self.answering.stdin is not None
+        assert self.answering.stdout is not None
+        self.answering.stdin.write(f"{line}\n")
+        self.answering.stdin.flush()
+        answer = self.answering.stdout.readline()
         assert answer, f"{self.program} has ended: {self.printed()}"
         return str(json.loads(answer))
 

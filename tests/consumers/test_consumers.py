@@ -14,13 +14,14 @@ from localcloud.testing.faults import HeldFaults
 from localcloud.testing.running import StateDirectory, read_requests
 from tests.consumers.clients import CloudProviderClient, DiskClient, FileClient, ImageRegistry, Ingress
 from tests.consumers.consumer import Consumer, missing, program
+from tests.consumers.drivers import DiskDriver, make_machine
 from tests.consumers.programs import CloudControllerManager, Kms
 from tests.engine.held_faults import dialled
 from tests.harness import LocalStack, running_stack
 from tools import golang
 
 _CONSUMERS: Final[tuple[type[Consumer], ...]] = (
-    *(CloudControllerManager, Kms, Ingress, ImageRegistry),
+    *(CloudControllerManager, Kms, Ingress, ImageRegistry, DiskDriver),
     *(CloudProviderClient, DiskClient, FileClient),
 )
 # The image registry's certificate is Azure's: its source is a managed identity.
@@ -49,6 +50,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     (root / "stack").mkdir()
     with running_stack(root / "stack") as stack, ExitStack() as running:
         stack.up()
+        make_machine(stack)
         found = [consumer for consumer in _CONSUMERS if not _missing(consumer)]
         all_of_them = [
             running.enter_context(consumer(stack, _binary(consumer), root / consumer.__name__)) for consumer in found
