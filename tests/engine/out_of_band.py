@@ -15,16 +15,21 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from identity.clouds import LocalEnvironment
 from identity.naming import role_definition_id
+from localcloud.testing.running import StateDirectory
 from tests.harness import LocalStack
 
 
 class OutOfBand:
-    """Somebody with the deployer's rights and tools of their own."""
+    """Somebody with the deployer's rights, or the subscription owner's, and tools of their own."""
 
-    def __init__(self, stack: LocalStack) -> None:
+    def __init__(self, stack: LocalStack, *, is_owner: bool = False) -> None:
         self._stack = stack
         local = stack.environment
-        self._credential = credential_of(local, local.deployer_client_id, local.deployer_certificate)
+        client, certificate = local.deployer_client_id, local.deployer_certificate
+        if is_owner:
+            client = stack.local_cloud("exec", "--as", "owner", "--", "printenv", "AZURE_CLIENT_ID").strip()
+            certificate = str(StateDirectory(stack.state).owner_file)
+        self._credential = credential_of(local, client, certificate)
 
     def arm(self, method: str, resource_id: str, api_version: str, body: Any = None) -> Any:
         """A request to ARM; its answer."""

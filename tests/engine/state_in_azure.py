@@ -21,6 +21,7 @@ from typing import Any, Final
 import requests
 
 from identity.azure.client import AzureClient
+from identity.azure.pipeline_token import AUDIENCE
 from identity.catalogue import FEDERATED_AUDIENCE
 from identity.clouds import local_cloud
 from identity.credentials.openid_documents import DISCOVERY_PATH, discovery_document, jwks_document
@@ -62,9 +63,9 @@ if "BEGUN" in os.environ:
 class StateInAzure(OutOfBand):
     """The account, the key and the issuer, made as the local cloud's deployer, who assigns every role."""
 
-    def __init__(self, stack: LocalStack) -> None:
+    def __init__(self, stack: LocalStack, signing_key: str | None = None) -> None:
         super().__init__(stack)
-        self._signing_key = make()
+        self._signing_key = signing_key or make()
         self._group = f"/subscriptions/{stack.environment.subscription_id}/resourceGroups/identity-local"
         self.container = self._account("stidstackstate", "pulumi-state", "None")
         self.assign(self.container, _BLOB_READER, self._deployer)
@@ -86,6 +87,19 @@ class StateInAzure(OutOfBand):
     def nobody(self, folder: Path) -> EngineOnAzure:
         """The engine as an identity without a role."""
         return self._engine(folder, "nobody")
+
+    def trust(self, name: str) -> None:
+        """Let the deployer itself in, with the tokens of a ServiceAccount of the fleet; its owner does so."""
+        owner, application = OutOfBand(self._stack, is_owner=True), self._stack.environment.deployer_client_id
+        trust = {
+            "name": "pod",
+            "issuer": ISSUER,
+            "subject": _SUBJECT.format(name=name),
+            "audiences": [FEDERATED_AUDIENCE],
+        }
+        owner.graph("POST", f"/applications(appId='{application}')/federatedIdentityCredentials", trust)
+        for role, scope in ((_BLOB_CONTRIBUTOR, self.container), (_CRYPTO_USER, self._vault_key)):
+            self.assign(scope, role, self._deployer)
 
     def client(self) -> AzureClient:
         """A client that reads the container, with the rights of a person who looks for faults."""

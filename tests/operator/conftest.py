@@ -8,8 +8,9 @@ from typing import Final
 
 import pytest
 
-# The two programs, and the operator's own objects, as its release has them in `deploy/quickstart`.
-FILES: Final = ("manager", "agent", "install.yaml")
+# The operator's two programs and its own objects, as its release has them in `deploy/quickstart`, and the webhook of
+# Azure Workload Identity with its objects, as its release has them in `deploy`.
+FILES: Final = ("manager", "agent", "install.yaml", "webhook", "azure-wi-webhook.yaml")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,15 +19,21 @@ import yaml
 
 from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE
 from identity.credentials import rfc3339
+from identity.credentials.service_account_key import make
+from localcloud.testing.azure import SECRET_KIND
+from localcloud.testing.faults import HeldDelivery, HeldFaults
+from localcloud.testing.running import Binaries, LocalEnvironment, network
 from ops.fleet.file import fleet_of
 from ops.fleet.reading import OperatorSettings
-from ops.fleet.stacks import FleetEnvironment, FleetStack
-from ops.fleet.tree import NAMESPACE, tree, write
-from tests.engine.small_stack import few_resources
-from tests.engine.state_in_azure import BACKEND, FAULTS, KEY, StateInAzure
-from tests.harness import PLACE, LocalStack, running_stack
+from ops.fleet.stacks import FleetEnvironment, FleetStack, write_file
+from ops.fleet.tree import NAMESPACE, account_name, tree, write
+from ops.stack.environment import BACKEND_VARIABLE
+from tests.engine.held_faults import dialled
+from tests.engine.small_stack import documents, few_resources
+from tests.engine.state_in_azure import BACKEND, FAULTS, ISSUER, KEY, StateInAzure
+from tests.harness import PLACE, PROJECT, LocalStack, running_stack
 from tests.hypershift.management_cluster import ManagementCluster
-from tests.operator.images import write_images
+from tests.operator.images import write_images, write_project
 
 T = TypeVar("T")
 
@@ -35,29 +43,48 @@ _REQUEST: Final = "pulumi.com/reconciliation-request"
 SHARED: Final = "local-shared"
 HC1: Final = "local-hc1"
 _IMAGE: Final = f"registry.example.com/idstack-workspace@sha256:{'0' * 64}"
-_OPERATORS_NAMESPACE: Final = "pulumi-kubernetes-operator"
-_SIGN_IN: Final = ("ARM_TENANT_ID", "ARM_SUBSCRIPTION_ID", "ARM_CLIENT_ID", "ARM_CLIENT_CERTIFICATE_PATH")
-# What the webhook of Azure Workload Identity gives a pod; `AZURE_TOKEN_CREDENTIALS` is rendered.
-_WEBHOOK: Final = ("AZURE_AUTHORITY_HOST", "AZURE_CLIENT_ID", "AZURE_TENANT_ID", "AZURE_FEDERATED_TOKEN_FILE")
+OPERATORS_NAMESPACE: Final = "pulumi-kubernetes-operator"
+_WEBHOOKS_NAMESPACE: Final = "azure-workload-identity-system"
 _LONGEST: Final = 900  # seconds until a missing change is a failure; no test waits for it otherwise
 # A certificate that is renewed after a day, and lives no longer than the policies let it.
 _LIFE: Final = {"lifetimeDays": 180, "renewBeforeDays": 179}
+# The answer to a written credential comes later than anything that a test does meanwhile.
+_NO_ANSWER: Final = HeldFaults(deliveries=(HeldDelivery("arm", operation="PUT secret", latency=240.0),))
 _GATE: Final = {"successes": 1, "settleSeconds": 0, "timeoutSeconds": 15}
 
 
 @dataclass(frozen=True)
 class OperatedFleet:
-    """The cluster, with the operator in it, and the directory of the rendered tree."""
+    """The cluster, with the operator in it, the directory of the rendered tree, and one machine beside it.
+
+    `variables` are those of the machine's commands, `machine` its project.
+    """
 
     cluster: ManagementCluster
     http: httpx.Client
     azure: StateInAzure
     directory: Path
     clock: Path
+    machine: Path
+    variables: Mapping[str, str]
 
-    def render(self, *, drift: bool = False, **credentials: Any) -> None:
-        """Write the tree; `credentials` are settings of both stacks."""
-        write(self.directory, tree([_environment(self.cluster.stack, drift=drift, credentials=credentials)]))
+    def render(self, *, drift: bool = False) -> None:
+        """Write the tree."""
+        write(self.directory, tree([_environment(self.cluster.stack, drift=drift)]))
+
+    def prepare(self) -> None:
+        """Write the stacks' files on the machine and create the stacks, as `idstack fleet prepare` does."""
+        for stack in _environment(self.cluster.stack).stacks:
+            write_file(stack, self.machine)
+            create = ("stack", "init", stack.name, "--no-select", "--secrets-provider", KEY)
+            self.idstack("pulumi", "--stack", stack.name, "--", *create)
+
+    def idstack(self, *arguments: str) -> str:
+        """Run `idstack` on the machine; returns what it prints."""
+        command = (str(self.machine / ".venv/bin/python"), "-P", "-m", "tests.operator.machine", *arguments)
+        paths = {"PYTHONPATH": os.pathsep.join(map(str, (self.machine, PROJECT))), BACKEND_VARIABLE: BACKEND}
+        done = self.cluster.stack.run(*command, variables={**self.variables, **paths}, directory=self.machine)
+        return done.stdout
 
     def apply(self, *options: str) -> str:
         """Apply the tree as docs/guides/fleet.md has it; returns what is printed."""
@@ -138,6 +165,21 @@ class OperatedFleet:
         runs = [json.loads(b64decode(json.loads(blobs[name])["content"])) for name in history]
         return [run.get("resourceChanges") or {} for run in runs]
 
+    @contextmanager
+    def standing(self, stack: str) -> Iterator[None]:
+        """A run, in which a renewal is due, that has written the credential and is not told so."""
+        number, before = len(self.runs(stack)), self._versions()
+        with dialled(self.cluster.stack, _NO_ANSWER):
+            self.ask(stack)
+            while self._versions() == before:
+                assert not any(holds(run, "Complete") for run in self.runs(stack)[number:]), "it wrote nothing"
+                threading.Event().wait(0.5)
+            yield
+
+    def _versions(self) -> int:
+        """How many versions the secrets in all vaults have."""
+        return sum(len(secret["versions"]) for secret in documents(self.cluster.stack, SECRET_KIND))
+
     def runs_are_of(self, days: int) -> None:
         """From now on the runs have the time of so many days ago."""
         self.clock.write_text(rfc3339.render(datetime.now(UTC) - timedelta(days=days)), encoding="utf-8")
@@ -149,7 +191,7 @@ def holds(obj: Mapping[str, Any], condition: str) -> bool:
     return any((each["type"], each["status"]) == (condition, "True") for each in conditions)
 
 
-def _environment(stack: LocalStack, *, drift: bool, credentials: Mapping[str, Any]) -> FleetEnvironment:
+def _environment(stack: LocalStack, *, drift: bool = False) -> FleetEnvironment:
     """A local fleet with state and key of one on Azure, which a fleet file has no words for."""
     [small] = few_resources(stack)["hostedClusters"]
     imported = small["identities"]["disk"]
@@ -163,7 +205,7 @@ def _environment(stack: LocalStack, *, drift: bool, credentials: Mapping[str, An
     document = {
         "name": "local",
         "settings": {key: stack.configuration(key) for key in (*PLACE, "managementCluster")}
-        | {"protect": False, "credentials": {**_LIFE, "propagation": _GATE, **credentials}},
+        | {"protect": False, "credentials": {**_LIFE, "propagation": _GATE}},
         "shared": {"settings": {"vault": stack.configuration("vault")}},
         "clusterDefaults": {"settings": {"clusterSide": "hypershift"}},
         "clusters": [{"name": name, "hostedCluster": cluster}],
@@ -183,21 +225,66 @@ def _environment(stack: LocalStack, *, drift: bool, credentials: Mapping[str, An
 
 @contextmanager
 def operated(release: Path, root: Path) -> Iterator[OperatedFleet]:
-    """A new local cloud on kube-apiserver in which the operator runs, with state and key of stacks on Azure."""
+    """A new local cloud on kube-apiserver in which the operator runs, with state and key of stacks on Azure.
+
+    Workspaces sign in to it with their own tokens.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LOCALCLOUD_PROGRAMS", str(root / "programs"))
+        patch.setenv("LOCALCLOUD_BINARIES", str(_issuing(root / "cluster", key := make())))
         folder = root / "stack"
         folder.mkdir()
         with running_stack(folder, **FAULTS) as stack:
             stack.administer()
-            azure = StateInAzure(stack)
-            pod = azure.writer(root / "writer").environment
-            variables = {name: pod[name] for name in (*_WEBHOOK, "HTTPS_PROXY", "NO_PROXY", "no_proxy")}
-            variables |= {name: stack.variables[name] for name in (*_SIGN_IN, LOCAL_ENVIRONMENT_VARIABLE)}
-            variables |= dict.fromkeys(("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"), stack.environment.ca_file)
+            azure = StateInAzure(stack, key)
+            azure.trust(account_name("local"))
+            local = stack.environment
+            variables = network(LocalEnvironment.from_file(stack.state / "environment.json"))
+            variables |= {LOCAL_ENVIRONMENT_VARIABLE: stack.variables[LOCAL_ENVIRONMENT_VARIABLE]}
             write_images(root / "programs", release, stack, variables)
             cluster = ManagementCluster(stack, release, {})
             cluster.kubectl("apply", "--server-side", "--filename", str(release / "install.yaml"))
-            cluster.wait("condition=Available", "deployment/controller-manager", namespace=_OPERATORS_NAMESPACE)
+            cluster.kubectl("apply", "--filename", str(_webhook(release, root, local.tenant_id)))
+            cluster.wait("condition=Available", "deployment/controller-manager", namespace=OPERATORS_NAMESPACE)
+            webhook = "deployment/azure-wi-webhook-controller-manager"
+            cluster.wait("condition=Available", webhook, namespace=_WEBHOOKS_NAMESPACE)
             with stack.kubernetes("administrator") as http:
-                yield OperatedFleet(cluster, http, azure, root / "fleet", root / "programs/image/clock")
+                image, machine = root / "programs/image", root / "machine"
+                write_project(machine, image / "engine")
+                variables |= {
+                    "AZURE_TOKEN_CREDENTIALS": "EnvironmentCredential",
+                    "AZURE_AUTHORITY_HOST": "https://login.microsoftonline.com/",
+                    "AZURE_TENANT_ID": local.tenant_id,
+                    "AZURE_CLIENT_ID": local.deployer_client_id,
+                    "AZURE_CLIENT_CERTIFICATE_PATH": local.deployer_certificate,
+                }
+                yield OperatedFleet(cluster, http, azure, root / "fleet", image / "clock", machine, variables)
+
+
+def _issuing(folder: Path, key: str) -> Path:
+    """The control plane's programs, of which kube-apiserver is the issuer that Azure knows, as AKS's is."""
+    folder.mkdir()
+    (folder / "key.pem").write_text(key, encoding="utf-8")
+    for program in Binaries.find().directory.iterdir():
+        (folder / program.name).symlink_to(program)
+    server = (folder / "kube-apiserver").readlink()
+    (folder / "kube-apiserver").unlink()
+    options = f"--service-account-issuer={ISSUER} --service-account-key-file={folder / 'key.pem'}"
+    last = f"--service-account-signing-key-file={folder / 'key.pem'}"
+    (folder / "kube-apiserver").write_text(f'#!/bin/sh\nexec {server} {options} "$@" {last}\n', encoding="utf-8")
+    (folder / "kube-apiserver").chmod(0o700)
+    return folder
+
+
+def _webhook(release: Path, root: Path, tenant: str) -> Path:
+    """The webhook's objects: one replica, which has the machine's port, with its variables named one by one."""
+    objects = list(yaml.safe_load_all((release / "azure-wi-webhook.yaml").read_text(encoding="utf-8")))
+    [deployment] = [each["spec"] for each in objects if each["kind"] == "Deployment"]
+    [container] = deployment["template"]["spec"]["containers"]
+    deployment["replicas"] = 1
+    del container["envFrom"]
+    settings = {"AZURE_ENVIRONMENT": "AzurePublicCloud", "AZURE_TENANT_ID": tenant}
+    container["env"] += [{"name": name, "value": value} for name, value in settings.items()]
+    file = root / "webhook.yaml"
+    file.write_text(yaml.safe_dump_all(objects), encoding="utf-8")
+    return file

@@ -1,4 +1,6 @@
-"""What stands for two images on the local kubelet: the operator's, and the one in which it runs stacks."""
+"""What stands for three images on the local kubelet: the operator's, the one in which it runs stacks, and that of Azure
+Workload Identity's webhook.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,7 @@ exec "$@"
 
 
 def write_images(folder: Path, release: Path, stack: LocalStack, variables: Mapping[str, str]) -> None:
-    """Write the programs of both images into `folder`; the workspace's engine has `variables` in addition.
+    """Write the programs of the images into `folder`; the workspace's engine has `variables` in addition.
 
     Its provider plugins are those of the local stack.
     """
@@ -77,6 +79,13 @@ def write_images(folder: Path, release: Path, stack: LocalStack, variables: Mapp
         before=f"{_AT_ITS_ADDRESS}export PROGRAM_FS_ADDR=$address:9090\n",
         layout=_MACHINE + kept,
         files="".join(_FILE.format(of=of, to=to) for to, of in files.items()) + _READ_ONLY,
+    )
+    _write_program(
+        folder / "manager",
+        _THERE.format('/manager "$@"'),
+        before=f'{_AT_ITS_ADDRESS}set -- "$@" --health-addr="$address:9440" --metrics-addr="$address:8095"\n',
+        layout=_MACHINE,
+        files=_FILE.format(of=release / "webhook", to="/manager") + _READ_ONLY,
     )
     _write_workspace(image, stack, variables)
     binds = {"/opt/idstack": image / "idstack", "/opt/pulumi/plugins": stack.state / "pulumi/home/plugins"}
@@ -100,16 +109,20 @@ def _write_workspace(image: Path, stack: LocalStack, variables: Mapping[str, str
     clock = image / "clock"
     _write(
         image / "engine/pulumi",
-        "#!/bin/sh\nunset ARM_USE_OIDC ARM_OIDC_TOKEN_FILE_PATH\n"
-        f'[ ! -e {clock} ] || export IDSTACK_CLOCK="$(cat {clock})"\n'
+        f'#!/bin/sh\n[ ! -e {clock} ] || export IDSTACK_CLOCK="$(cat {clock})"\n'
         f'export {exported}\nexec {engine / "pulumi"} "$@"\n',
     )
-    for name in _COPIED:
-        (image / "idstack").mkdir(exist_ok=True)
-        (image / "idstack" / name).symlink_to(PROJECT / name)
-    _write(image / "idstack/.tools/engine.json", json.dumps({"bin": str(image / "engine")}))
+    write_project(image / "idstack", image / "engine")
     (image / "bin").mkdir()
     (image / "bin/pulumi").symlink_to(PROJECT / "ops/fleet/workspace/pulumi")
+
+
+def write_project(folder: Path, engine: Path) -> None:
+    """Write the project as links, with the engine in the folder `engine`."""
+    folder.mkdir()
+    for name in _COPIED:
+        (folder / name).symlink_to(PROJECT / name)
+    _write(folder / ".tools/engine.json", json.dumps({"bin": str(engine)}))
 
 
 def _write_program(file: Path, program: str, *, before: str, layout: str, files: str) -> None:

@@ -9,8 +9,9 @@ from typing import Any, Final
 import pytest
 
 from localcloud.testing.faults import HeldAnswer
+from ops.fleet.tree import NAMESPACE
 from tests.engine.held_faults import held
-from tests.operator.fleet import HC1, SHARED, STACKS, OperatedFleet, holds, operated
+from tests.operator.fleet import HC1, OPERATORS_NAMESPACE, SHARED, STACKS, OperatedFleet, holds, operated
 
 _DRIFT: Final = f"{HC1}-drift"
 _TRUST: Final = "userAssignedIdentities/hc1-disk-hc1-infra/federatedIdentityCredentials/hc1-disk-fed-id-node"
@@ -23,16 +24,20 @@ def fleet(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[O
     with operated(release, tmp_path_factory.mktemp("operator")) as fleet:
         fleet.runs_are_of(days=60)
         fleet.render()
+        fleet.prepare()
+        fleet.idstack("up", "--stack", SHARED, "--yes")
         fleet.apply()
         yield fleet
 
 
-def test_a_cluster_comes_up_after_the_shared_stack(fleet: OperatedFleet) -> None:
+def test_the_operator_takes_over_the_shared_stack_and_then_brings_up_a_cluster(fleet: OperatedFleet) -> None:
+    """Each run has a new workspace, in which the state alone names its key."""
     fleet.settled(HC1, "Ready")
 
     [shared], [hc1] = fleet.runs(SHARED), fleet.runs(HC1)
     assert shared["status"]["endTime"] <= hc1["metadata"]["creationTimestamp"]
-    assert [set(changes) for changes in (*fleet.changes(SHARED), *fleet.changes(HC1))] == [{"create"}, {"create"}]
+    assert [set(changes) for changes in fleet.changes(SHARED)] == [{"create"}, {"same"}], "of one machine, then here"
+    assert [set(changes) for changes in fleet.changes(HC1)] == [{"create"}]
 
 
 def test_a_second_apply_changes_nothing(fleet: OperatedFleet) -> None:
@@ -42,12 +47,6 @@ def test_a_second_apply_changes_nothing(fleet: OperatedFleet) -> None:
         f"stack.pulumi.com/{stack} serverside-applied" for stack in (SHARED, HC1)
     ]
     assert [stack["metadata"]["generation"] for stack in fleet.objects(STACKS)] == [1, 1]
-
-
-def test_a_later_run_has_a_new_workspace_and_the_states_key(fleet: OperatedFleet) -> None:
-    fleet.succeeded(HC1)
-
-    assert list(fleet.changes(HC1)[-1]) == ["same"]
 
 
 def test_a_run_renews_what_is_due(fleet: OperatedFleet) -> None:
@@ -85,6 +84,40 @@ def test_three_failures_stall_a_stack_and_what_needs_it_waits(fleet: OperatedFle
     fleet.ask(SHARED)
     fleet.settled(SHARED, "Ready")
     fleet.settled(HC1, "Ready")
+
+
+@pytest.mark.parametrize(
+    ("namespace", "killed"),
+    [(NAMESPACE, f"{HC1}-workspace-0"), (OPERATORS_NAMESPACE, "--all=true")],
+    ids=["workspace", "operator"],
+)
+def test_a_kill_in_mid_run_stalls_a_stack_until_recover_unlocks_it(
+    fleet: OperatedFleet, namespace: str, killed: str
+) -> None:
+    due = {NAMESPACE: 57, OPERATORS_NAMESPACE: 56}
+    fleet.runs_are_of(days=due[namespace])
+    with fleet.standing(HC1):
+        fleet.cluster.kubectl("--namespace", namespace, "delete", "pod", killed, "--force", "--grace-period=0")
+    fleet.settled(HC1, "Stalled")
+    assert "the stack is currently locked" in fleet.runs(HC1)[-1]["status"]["message"]
+
+    told = fleet.idstack("recover", "--unlock", "--stack", HC1, "--yes")
+
+    assert f"unlocking the stack {HC1}: the process that locked it has ended" in told
+    fleet.succeeded(HC1)
+    assert list(fleet.changes(HC1)[-1]) == ["same"]
+
+
+def test_a_removed_object_leaves_the_stack_to_one_machine(fleet: OperatedFleet) -> None:
+    fleet.cluster.kubectl("--namespace", NAMESPACE, "delete", "stack", "--all")
+    assert fleet.objects(STACKS) == []
+
+    fleet.idstack("up", "--stack", HC1, "--yes")
+    assert list(fleet.changes(HC1)[-1]) == ["same"]
+
+    for stack in (HC1, SHARED):
+        fleet.idstack("down", "--stack", stack, "--yes")
+        assert list(fleet.changes(stack)[-1]) == ["delete"]
 
 
 def _condition(stack: dict[str, Any], type_: str) -> dict[str, str]:
