@@ -10,7 +10,8 @@ from typing import Final
 from identity.azure.client import AzureClient
 from identity.azure.connection import connected
 from identity.azure.errors import LoginRefusedError
-from identity.azure.obstacles import certificate_days, locks, unregistered
+from identity.azure.obstacles import locks, unregistered
+from identity.azure.registered_certificates import certificate_days
 from identity.clouds import LOCAL_CLOUD
 from identity.credentials import rfc3339
 from identity.credentials.certificate_rules import CLOCK_SKEW

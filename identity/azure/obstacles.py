@@ -1,12 +1,11 @@
-"""What refuses a stack's resources whatever its roles: resource providers, locks, and policies of the tenant.
+"""What refuses a stack's resources whatever its roles: unregistered resource providers, and management locks.
 
-What cannot be read (with any role in the subscription; locks with Reader, a policy with Graph's Policy.Read.All) is
-left out: the run itself tells. So is Azure Policy, whose definitions are programs that only ARM evaluates.
+What cannot be read (with any role in the subscription, locks with Reader) is left out: the run itself tells. So is
+Azure Policy, whose definitions are programs that only ARM evaluates.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from typing import Final
@@ -14,11 +13,8 @@ from typing import Final
 from identity import resource_types
 from identity.azure.client import AzureClient
 from identity.azure.errors import AccessError
-from identity.credentials import rfc3339
 
 _LOCKS: Final = "/providers/Microsoft.Authorization/locks"
-_APP_POLICY: Final = "/policies/defaultAppManagementPolicy"
-_DAYS: Final = re.compile(r"P(\d+)D")
 _UNUSABLE: Final = frozenset({"NotRegistered", "Unregistering", "Unregistered"})
 
 
@@ -45,20 +41,3 @@ def locks(azure: AzureClient, written: Collection[str]) -> dict[str, str]:
                 if any(f"{place}/".lower().startswith(f"{scope}/") for place in written):
                     found[lock["id"]] = lock["properties"]["level"]
     return found
-
-
-def certificate_days(azure: AzureClient) -> int | None:
-    """The whole days that the tenant allows a certificate of an application made now; None without a known limit.
-
-    Source: Graph v1.0, keyCredentialConfiguration. It may spare callers with a custom security attribute
-    (`excludeActors`), which are not known here, and applications that were made before a date.
-    """
-    with suppress(AccessError):
-        policy = azure.directory_object(_APP_POLICY) or {}
-        restrictions = (policy.get("applicationRestrictions") or {}).get("keyCredentials") or ()
-        for one in restrictions if policy.get("isEnabled") else ():
-            is_held = one["restrictionType"] == "asymmetricKeyLifetime" and one.get("state") != "disabled"
-            since = one.get("restrictForAppsCreatedAfterDateTime") or ""
-            if is_held and not one.get("excludeActors") and since <= rfc3339.render(rfc3339.utc_now()):
-                return int(days[1]) if (days := _DAYS.match(one.get("maxLifetime") or "")) else None
-    return None

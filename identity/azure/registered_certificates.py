@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Self, TypeAlias
 
 from identity.azure.client import AzureClient, AzureObject
-from identity.azure.errors import AzureRefusedError
+from identity.azure.errors import AccessError, AzureRefusedError
 from identity.credentials import rfc3339
 from identity.credentials.certificate import key_id
 
@@ -24,6 +26,8 @@ Pause: TypeAlias = Callable[[float], None]
 """Waits for seconds, as `time.sleep`."""
 
 _SHA1_BYTES: Final = 20
+_APP_POLICY: Final = "/policies/defaultAppManagementPolicy"
+_DAYS: Final = re.compile(r"P(\d+)D")
 # As azuread waits for replicas (hashicorp/terraform-provider-azuread `application_certificate_resource.go`):
 # consecutive reads, and the seconds between them.
 _READS_IN_A_ROW: Final = 5
@@ -202,3 +206,20 @@ def _late(application: str) -> str:
         f"certificates were removed from {application}, and two minutes later some are listed again, or others are "
         "missing: somebody else writes the list as well, or Entra ID's replicas are late"
     )
+
+
+def certificate_days(azure: AzureClient) -> int | None:
+    """The whole days that the tenant allows a certificate of an application made now; None without a known limit.
+
+    Needs Policy.Read.All. Source: Graph v1.0, keyCredentialConfiguration. It may spare callers with a custom security
+    attribute (`excludeActors`), which are not known here, and applications that were made before a date.
+    """
+    with suppress(AccessError):
+        policy = azure.directory_object(_APP_POLICY) or {}
+        restrictions = (policy.get("applicationRestrictions") or {}).get("keyCredentials") or ()
+        for one in restrictions if policy.get("isEnabled") else ():
+            is_held = one["restrictionType"] == "asymmetricKeyLifetime" and one.get("state") != "disabled"
+            since = one.get("restrictForAppsCreatedAfterDateTime") or ""
+            if is_held and not one.get("excludeActors") and since <= rfc3339.render(rfc3339.utc_now()):
+                return int(days[1]) if (days := _DAYS.match(one.get("maxLifetime") or "")) else None
+    return None

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from identity.azure.obstacles import certificate_days
+from identity.azure.registered_certificates import certificate_days
 from identity.clouds import LOCAL_TENANT_ID
 from localcloud.testing.arm import GROUP, SUBSCRIPTION, VAULT, ArmWorld
 from localcloud.testing.faults import Lock
