@@ -58,6 +58,15 @@ def test_a_run_renews_what_is_due(fleet: OperatedFleet) -> None:
     assert _thumbprint(fleet.settled(HC1, "Ready")) != before
 
 
+def test_a_stack_runs_again_once_its_day_is_over(fleet: OperatedFleet) -> None:
+    number, minute = len(fleet.runs(SHARED)), '{"spec": {"resyncFrequencySeconds": 60}}'
+    fleet.cluster.kubectl("--namespace", NAMESPACE, "patch", "stack", SHARED, "--type=merge", "--patch", minute)
+
+    of_the_patch, by_itself = fleet.ended(SHARED, number), fleet.ended(SHARED, number + 1)
+
+    assert not any(holds(run, "Failed") for run in (of_the_patch, by_itself))
+
+
 def test_a_change_by_hand_is_a_drift_and_a_due_renewal_is_none(fleet: OperatedFleet) -> None:
     fleet.runs_are_of(days=58)
     fleet.render(drift=True)
