@@ -46,7 +46,7 @@ class Existence(Enum):
 
 
 @dataclass(frozen=True)
-class AzureObject:
+class NamedObject:
     """An object that the configuration names at `place`.
 
     Each of the `checks` refuses something of it: it gets the object, ARM's answer, and the answers of all.
@@ -54,7 +54,7 @@ class AzureObject:
 
     place: Place
     lookup: AzureLookup
-    checks: Sequence[Callable[[AzureObject, Mapping[str, Any], Answers], Iterator[Problem]]] = ()
+    checks: Sequence[Callable[[NamedObject, Mapping[str, Any], Answers], Iterator[Problem]]] = ()
     existence: Existence = Existence.REQUIRED
 
     def refusals(self, answers: Answers) -> Iterator[Problem]:
@@ -64,30 +64,30 @@ class AzureObject:
                 yield from check(self, answer, answers)
 
 
-def required_objects(settings: Settings, shared: CredentialStore | None, vault: str) -> Iterator[AzureObject]:
+def required_objects(settings: Settings, shared: CredentialStore | None, vault: str) -> Iterator[NamedObject]:
     """Everything that must exist, but for what is imported (`imported_documents.py`).
 
     If the stack makes the management cluster, its resource group must exist.
     """
-    yield AzureObject(("resourceGroup",), resource_group(settings.resource_group))
+    yield NamedObject(("resourceGroup",), resource_group(settings.resource_group))
     if shared is not None:
-        yield AzureObject(("sharedStack",), _of_id(vault, "keyvault:getVault", "key vault", "vaultName"))
+        yield NamedObject(("sharedStack",), _of_id(vault, "keyvault:getVault", "key vault", "vaultName"))
     if (cluster := settings.management_cluster) is not None:
         if cluster.create is not None:
-            yield AzureObject(("managementCluster", "resourceGroup"), resource_group(cluster.resource_group))
+            yield NamedObject(("managementCluster", "resourceGroup"), resource_group(cluster.resource_group))
         else:
-            yield AzureObject(("managementCluster", "name"), management_cluster(cluster))
+            yield NamedObject(("managementCluster", "name"), management_cluster(cluster))
     for index, hosted in enumerate(settings.hosted_clusters):
         place: Place = ("hostedClusters", index)
         yield from _Infrastructure(settings, hosted, place).objects()
         yield from _key_vaults(hosted, (*place, "kms"))
         if hosted.backup_storage_account_id is not None:
-            yield AzureObject((*place, "backupStorageAccountID"), storage_account(hosted.backup_storage_account_id))
+            yield NamedObject((*place, "backupStorageAccountID"), storage_account(hosted.backup_storage_account_id))
         if (registry := hosted.container_registry_id) is not None:
             kind = ("containerregistry:getRegistry", "container registry", "registryName")
-            yield AzureObject((*place, "containerRegistryID"), _of_id(registry, *kind))
+            yield NamedObject((*place, "containerRegistryID"), _of_id(registry, *kind))
         if hosted.external_dns_zone_id is not None:
-            yield AzureObject((*place, "externalDnsZoneID"), _public_zone(hosted.external_dns_zone_id))
+            yield NamedObject((*place, "externalDnsZoneID"), _public_zone(hosted.external_dns_zone_id))
 
 
 class _Infrastructure:
@@ -102,7 +102,7 @@ class _Infrastructure:
         zone = cluster.dns.private_zone_id if cluster.dns is not None else None
         self._link = None if zone is None else private_zone_link(cluster, zone, settings.subscription_id)
 
-    def objects(self) -> Iterator[AzureObject]:
+    def objects(self) -> Iterator[NamedObject]:
         """Those with the cluster's infrastructure, if the stack does not make it, and the public zone.
 
         HyperShift's CLI makes the egress load balancer with the HostedCluster (cmd/infra/azure/create.go:295-321). The
@@ -111,23 +111,23 @@ class _Infrastructure:
         cluster, place, dns = self._cluster, self._place, self._cluster.dns
         exists, here = cluster.infrastructure == "existing", [self._same_location]
         if exists:
-            yield AzureObject((*place, "resourceGroup"), resource_group(cluster.resource_group), here)
-        yield AzureObject((*place, "dnsZoneResourceGroup"), resource_group(cluster.dns_zone_resource_group))
+            yield NamedObject((*place, "resourceGroup"), resource_group(cluster.resource_group), here)
+        yield NamedObject((*place, "dnsZoneResourceGroup"), resource_group(cluster.dns_zone_resource_group))
         if exists:
             of_subnet = [self._has_the_security_group, self._has_these_attached, self._is_apart_from_pods_and_services]
-            yield AzureObject((*place, "vnetID"), virtual_network(cluster.vnet_id), here)
-            yield AzureObject((*place, "subnetID"), subnet(cluster.subnet_id), of_subnet)
-            yield AzureObject((*place, "securityGroupID"), self._security_group, here)
+            yield NamedObject((*place, "vnetID"), virtual_network(cluster.vnet_id), here)
+            yield NamedObject((*place, "subnetID"), subnet(cluster.subnet_id), of_subnet)
+            yield NamedObject((*place, "securityGroupID"), self._security_group, here)
         if exists and cluster.hosted_cluster is not None:
-            yield AzureObject((*place, "infraID"), egress(cluster), [*here, self._has_an_outbound_rule])
+            yield NamedObject((*place, "infraID"), egress(cluster), [*here, self._has_an_outbound_rule])
         if dns is not None and dns.public_zone_id is not None:
-            yield AzureObject((*place, "dns", "publicZoneID"), _public_zone(dns.public_zone_id))
+            yield NamedObject((*place, "dns", "publicZoneID"), _public_zone(dns.public_zone_id))
         if exists and dns is not None and dns.private_zone_id is not None and self._link is not None:
             at = (*place, "dns", "privateZoneID")
-            yield AzureObject(at, private_zone(dns.private_zone_id), [self._is_linked])
-            yield AzureObject(at, self._link, existence=Existence.OPTIONAL)
+            yield NamedObject(at, private_zone(dns.private_zone_id), [self._is_linked])
+            yield NamedObject(at, self._link, existence=Existence.OPTIONAL)
 
-    def _same_location(self, what: AzureObject, answer: Mapping[str, Any], _: Answers) -> Iterator[Problem]:
+    def _same_location(self, what: NamedObject, answer: Mapping[str, Any], _: Answers) -> Iterator[Problem]:
         """Network, security group and managed resource group have one location.
 
         Otherwise the control-plane operator stops (openshift/hypershift control-plane-operator/controllers/
@@ -145,7 +145,7 @@ class _Infrastructure:
             )
 
     def _has_the_security_group(
-        self, what: AzureObject, answer: Mapping[str, Any], answers: Answers
+        self, what: NamedObject, answer: Mapping[str, Any], answers: Answers
     ) -> Iterator[Problem]:
         """`securityGroupID` is "an existing security group on the SubnetID" (api/hypershift/v1beta1/azure.go:450).
 
@@ -164,7 +164,7 @@ class _Infrastructure:
                 f"{wanted}`, or correct one of the two",
             )
 
-    def _has_these_attached(self, what: AzureObject, answer: Mapping[str, Any], _: Answers) -> Iterator[Problem]:
+    def _has_these_attached(self, what: NamedObject, answer: Mapping[str, Any], _: Answers) -> Iterator[Problem]:
         """Route table and NAT gateway of the subnet: with `roles: builtin` a role is assigned at both.
 
         Without it every write of the subnet is refused, as the writer may not join what the subnet refers to.
@@ -189,7 +189,7 @@ class _Infrastructure:
             )
 
     def _is_apart_from_pods_and_services(
-        self, what: AzureObject, answer: Mapping[str, Any], _: Answers
+        self, what: NamedObject, answer: Mapping[str, Any], _: Answers
     ) -> Iterator[Problem]:
         for nodes in answer.get("addressPrefixes") or filter(None, [answer.get("addressPrefix")]):
             for key, taken in default_networks_in(nodes, self._cluster):
@@ -201,7 +201,7 @@ class _Infrastructure:
                     fix=f"name another subnet, or set spec.networking.{key} in the HostedCluster",
                 )
 
-    def _has_an_outbound_rule(self, what: AzureObject, answer: Mapping[str, Any], _: Answers) -> Iterator[Problem]:
+    def _has_an_outbound_rule(self, what: NamedObject, answer: Mapping[str, Any], _: Answers) -> Iterator[Problem]:
         """The nodes join the backend pool with the name of the infrastructure id, whose outbound rule lets them out.
 
         Source: hypershift-operator/controllers/hostedcluster/internal/platform/azure/azure.go:450-452 and
@@ -232,7 +232,7 @@ class _Infrastructure:
                 f"--address-pool {name} --frontend-ip-configs <frontend> --protocol All`",
             )
 
-    def _is_linked(self, what: AzureObject, answer: Mapping[str, Any], answers: Answers) -> Iterator[Problem]:
+    def _is_linked(self, what: NamedObject, answer: Mapping[str, Any], answers: Answers) -> Iterator[Problem]:
         """The nodes resolve the names of the private zone only if a link of any name leads to their network."""
         vnet, names = self._cluster.vnet_id, dict(what.lookup.arguments)
         link = None if self._link is None else answers.get(self._link)
@@ -251,7 +251,7 @@ class _Infrastructure:
         )
 
 
-def _key_vaults(cluster: HostedClusterSettings, place: Place) -> Iterator[AzureObject]:
+def _key_vaults(cluster: HostedClusterSettings, place: Place) -> Iterator[NamedObject]:
     """The vault, or managed HSM, of each key that encrypts etcd."""
     kms = cluster.kms
     if kms is None:
@@ -266,7 +266,7 @@ def _key_vaults(cluster: HostedClusterSettings, place: Place) -> Iterator[AzureO
             if kms.is_managed_hsm
             else _in_group("keyvault:getVault", group, "key vault", vaultName=name)
         )
-        yield AzureObject((*place, key, "keyVaultName"), lookup)
+        yield NamedObject((*place, key, "keyVaultName"), lookup)
 
 
 def resource_group(name: str) -> AzureLookup:

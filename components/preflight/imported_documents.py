@@ -19,8 +19,8 @@ import pulumi
 from components.azure.control_plane_identity import CredentialSummary, ImportedCredential, summary_of
 from components.preflight.azure_objects import (
     Answers,
-    AzureObject,
     Existence,
+    NamedObject,
     managed_identity,
     stored_secret,
 )
@@ -66,13 +66,13 @@ def _imported(settings: Settings) -> Iterator[tuple[HostedClusterSettings, Place
                 yield cluster, ("hostedClusters", index, "identities", row.field), identity
 
 
-def imported_objects(settings: Settings, vault: str) -> Iterator[AzureObject]:
+def imported_objects(settings: Settings, vault: str) -> Iterator[NamedObject]:
     """The managed identities and their secrets; one that a document from a file is written to need not exist."""
     for _, place, identity in _imported(settings):
-        yield AzureObject((*place, "resourceId"), managed_identity(identity.resource_id or ""))
+        yield NamedObject((*place, "resourceId"), managed_identity(identity.resource_id or ""))
         is_stored = identity.credential is not None and identity.credential.secret_name is not None
         existence = Existence.REQUIRED if is_stored else Existence.OPTIONAL
-        yield AzureObject((*place, "credential", "secretName"), stored_secret(vault, identity), existence=existence)
+        yield NamedObject((*place, "credential", "secretName"), stored_secret(vault, identity), existence=existence)
 
 
 def imported_credentials(

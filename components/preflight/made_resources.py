@@ -18,8 +18,8 @@ from components.azure.management_cluster import NODE_POOL
 from components.preflight.azure_objects import (
     Answers,
     AzureLookup,
-    AzureObject,
     Existence,
+    NamedObject,
     is_same_location,
     managed_identity,
     management_cluster,
@@ -44,7 +44,7 @@ _Values: TypeAlias = tuple[Place, object, object]
 _Unchangeable: TypeAlias = Callable[[Mapping[str, Any]], Iterable[_Values]]
 
 
-def made_objects(settings: Settings, *, renews_only: bool) -> list[AzureObject]:
+def made_objects(settings: Settings, *, renews_only: bool) -> list[NamedObject]:
     """What the stack makes with tags, or cannot change everything of; none of it needs to exist.
 
     A renewal changes nothing of it, and its identity may read the cluster alone.
@@ -56,7 +56,7 @@ def made_objects(settings: Settings, *, renews_only: bool) -> list[AzureObject]:
         made.append((("managementCluster", "name"), management_cluster(cluster), values))
     if not renews_only:
         made += _made(settings)
-    return [AzureObject(at, lookup, [partial(_is_kept, values)], Existence.MADE_HERE) for at, lookup, values in made]
+    return [NamedObject(at, lookup, [partial(_is_kept, values)], Existence.MADE_HERE) for at, lookup, values in made]
 
 
 def _made(settings: Settings) -> Iterator[tuple[Place, AzureLookup, _Unchangeable]]:
@@ -84,7 +84,7 @@ def _made(settings: Settings) -> Iterator[tuple[Place, AzureLookup, _Unchangeabl
                 yield place, private_zone_link(hosted, zone, settings.subscription_id), _nothing
 
 
-def _is_kept(values: _Unchangeable, what: AzureObject, answer: Mapping[str, Any], _: Answers) -> Iterator[Problem]:
+def _is_kept(values: _Unchangeable, what: NamedObject, answer: Mapping[str, Any], _: Answers) -> Iterator[Problem]:
     for key, configured, present in values(answer):
         if present is None or _is_same(configured, present):
             continue
@@ -164,7 +164,7 @@ class ForeignTags:
 
     @classmethod
     def among(
-        cls, made: Iterable[AzureObject], answers: Answers, settings: Settings, last: StackOutputs[Any]
+        cls, made: Iterable[NamedObject], answers: Answers, settings: Settings, last: StackOutputs[Any]
     ) -> ForeignTags:
         """The tags on what the stack has `made` whose names neither the configuration nor the `last` complete run has.
 

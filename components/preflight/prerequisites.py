@@ -17,7 +17,7 @@ import pulumi
 
 from components.azure.context import CredentialStore
 from components.azure.providers import Providers, provider_error
-from components.preflight.azure_objects import Answers, AzureLookup, AzureObject, Existence, required_objects
+from components.preflight.azure_objects import Answers, AzureLookup, Existence, NamedObject, required_objects
 from components.preflight.cluster_answer import DescribedCluster, described_cluster
 from components.preflight.hosted_cluster_manifest import read_manifests
 from components.preflight.imported_documents import (
@@ -96,7 +96,7 @@ async def look_up(
     )
 
 
-async def _ask(objects: Sequence[AzureObject], providers: Providers) -> tuple[Answers, list[Problem]]:
+async def _ask(objects: Sequence[NamedObject], providers: Providers) -> tuple[Answers, list[Problem]]:
     """The answers, each look-up once, and a problem for each object that should have had one."""
     lookups = list(dict.fromkeys(each.lookup for each in objects))
     outcomes = await asyncio.gather(*(_read(lookup, providers) for lookup in lookups), return_exceptions=True)
@@ -120,7 +120,7 @@ async def _read(lookup: AzureLookup, providers: Providers) -> Mapping[str, Any]:
 _MISSING: Final = re.compile(r'\bStatus=404\b|\bCode="\w*NotFound"')
 
 
-def _must_answer(what: AzureObject, error: object) -> bool:
+def _must_answer(what: NamedObject, error: object) -> bool:
     """Whether the error counts; without its resource provider (`obstacles.py`) nothing of a type was ever made."""
     if what.existence is not Existence.MADE_HERE:
         return what.existence is Existence.REQUIRED
@@ -128,7 +128,7 @@ def _must_answer(what: AzureObject, error: object) -> bool:
     return _MISSING.search(reason) is None and "MissingSubscriptionRegistration" not in reason
 
 
-def _not_found(what: AzureObject, error: object) -> Problem:
+def _not_found(what: NamedObject, error: object) -> Problem:
     reason = provider_error(error)
     missing = _MISSING.search(reason) is not None
     return Problem(
