@@ -21,7 +21,6 @@ from typing import Any, Final
 import requests
 
 from identity.azure.client import AzureClient
-from identity.azure.pipeline_token import AUDIENCE
 from identity.catalogue import FEDERATED_AUDIENCE
 from identity.clouds import local_cloud
 from identity.credentials.openid_documents import DISCOVERY_PATH, discovery_document, jwks_document
