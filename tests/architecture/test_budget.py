@@ -12,14 +12,14 @@ from tests.architecture.source import CLOUD, ROOT
 
 _CLOUDS_TESTS: Final = CLOUD / "tests"
 BUDGET: Final[Mapping[str, int]] = {
-    "identity": 15_970,
+    "identity": 15_980,
     "components": 5_880,
     "provider plugin policies": 3_430,
-    "ops": 21_400,
+    "ops": 21_410,
     "tools": 2_640,
-    "cloud": 27_680,
-    "cloud/tests": 19_500,
-    "tests": 69_700,
+    "cloud": 28_060,
+    "cloud/tests": 19_560,
+    "tests": 70_130,
 }
 _MOST_LINES: Final = 500
 """Of a file: it tells one story."""
