@@ -25,7 +25,7 @@ _TEXT: Final = (
     "dnsPrefix fqdnSubdomain kubernetesVersion nodeResourceGroup privateFQDN resourceUID supportPlan mode vmSize "
     "osType osSKU osDiskType vnetSubnetID orchestratorVersion networkPlugin tenantID networkPluginMode networkPolicy "
     "networkDataplane podCidr serviceCidr dnsServiceIP objectId outboundType loadBalancerSku issuerURL resourceId "
-    "adminUsername adminPassword secret"
+    "adminUsername adminPassword secret computerName customData caching storageAccountType"
 )
 _NUMBERS: Final = (
     "idleTimeoutInMinutes priority frontendPort backendPort port intervalInSeconds TTL ttl numberOfProbes "
@@ -33,7 +33,7 @@ _NUMBERS: Final = (
     "maxNumberOfVirtualNetworkLinks maxNumberOfVirtualNetworkLinksWithRegistration numberOfRecordSets "
     "numberOfVirtualNetworkLinks numberOfVirtualNetworkLinksWithRegistration exp nbf softDeleteRetentionInDays "
     "shareQuota diskSizeGB diskIOPSReadWrite diskMBpsReadWrite count maxPods maxAgentPools minCount maxCount "
-    "osDiskSizeGB"
+    "osDiskSizeGB lun"
 )
 _FLAGS: Final = (
     "enabled enableDdosProtection enableVmProtection flushConnection registrationEnabled isAutoRegistered "
@@ -42,7 +42,7 @@ _FLAGS: Final = (
     "enableSoftDelete enablePurgeProtection allowBlobPublicAccess allowCrossTenantReplication allowSharedKeyAccess "
     "defaultToOAuthAuthentication isHnsEnabled supportsHttpsTrafficOnly burstingEnabled disableLocalAccounts "
     "enablePodSecurityPolicy enableRBAC enableAzureRBAC enableFIPS enableAutoScaling enablePrivateCluster "
-    "enablePrivateClusterPublicFQDN primary"
+    "enablePrivateClusterPublicFQDN primary toBeDetached writeAcceleratorEnabled"
 )
 _OBJECTS: Final = (
     "properties systemData identity sku addressSpace networkSecurityGroup routeTable natGateway subnet "
@@ -51,7 +51,8 @@ _OBJECTS: Final = (
     "autoScalerProfile autoUpgradeProfile azureMonitorProfile bootstrapProfile httpProxyConfig ingressProfile "
     "linuxProfile status metricsProfile networkProfile nodeProvisioningProfile nodeResourceGroupProfile "
     "oidcIssuerProfile podIdentityProfile powerState securityProfile serviceMeshProfile servicePrincipalProfile "
-    "storageProfile upgradeSettings windowsProfile workloadAutoScalerProfile workloadIdentity"
+    "storageProfile upgradeSettings windowsProfile workloadAutoScalerProfile workloadIdentity "
+    "hardwareProfile osProfile osDisk managedDisk imageReference diskEncryptionSet"
 )
 _OF_TEXT: Final = "tags metadata config"
 _OF_OBJECTS: Final = "addonProfiles identityProfile userAssignedIdentities"
@@ -63,7 +64,8 @@ _LISTS_OF_TEXT: Final = (
 _LISTS_OF_OBJECTS: Final = (
     "subnets securityRules defaultSecurityRules virtualNetworkPeerings ipTags frontendIPConfigurations "
     "backendAddressPools probes loadBalancingRules outboundRules inboundNatRules inboundNatPools aRecords ARecords "
-    "ipRules virtualNetworkRules accessPolicies agentPoolProfiles privateLinkResources ipConfigurations"
+    "ipRules virtualNetworkRules accessPolicies agentPoolProfiles privateLinkResources ipConfigurations "
+    "networkInterfaces dataDisks loadBalancerBackendAddressPools"
 )
 KNOWN: Final[Mapping[str, tuple[type, type | None]]] = {
     **dict.fromkeys(_TEXT.split(), (str, None)),

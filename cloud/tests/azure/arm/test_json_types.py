@@ -38,6 +38,7 @@ _ROLE: Final = {
     "permissions": [{"actions": ["*/read"], "notActions": [], "dataActions": [], "notDataActions": []}],
 }
 _ISSUER: Final = {"issuer": "https://issuer.example", "subject": "ci", "audiences": ["api://AzureADTokenExchange"]}
+_DISKS: Final = networks.attached(networks.DISK, caching="None", toBeDetached=False)["properties"]["storageProfile"]
 _BODIES: Final[Mapping[str, dict[str, Any]]] = {
     **dict(networks.ORDERED),
     networks.MANAGED: {"location": "eastus", **_TAGS, "managedBy": arm.VAULT},
@@ -54,11 +55,10 @@ _BODIES: Final[Mapping[str, dict[str, Any]]] = {
     f"{networks.NETWORK}/dnszones/example.com/A/api": {
         "properties": {"TTL": 30, "ARecords": [{"ipv4Address": "10.0.0.4"}]}
     },
-    f"{networks.NETWORK}/networkInterfaces/worker-0-nic": networks.in_eastus(
-        ipConfigurations=[{"name": "one", "properties": {"subnet": {"id": networks.SUBNET}, "primary": True}}]
-    ),
+    networks.INTERFACE: networks.interface_body("10.0.0.10"),
     networks.DISK: networks.disk_body(burstingEnabled=True),
     networks.DISK.replace("disks", "snapshots"): networks.disk_body(),
+    networks.MACHINE: networks.machine_body(osProfile={"computerName": "worker-0"}, storageProfile=_DISKS),
     arm.VAULT: {
         **arm.vault_body(networkAcls=_FIREWALL, softDeleteRetentionInDays=7, enabledForDeployment=True),
         **_TAGS,
