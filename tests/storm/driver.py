@@ -109,12 +109,10 @@ class Storm:
             case Kind.PLANT:
                 self._find_a_planted(identity)
             case Kind.LOSE:
-                # A sweep leaves what pods use; the next `up` or `recover` goes on, at the latest after the overlap.
                 tampering.lose(world, identity, how)
-                self._must(*world.command(Operation(Kind.SWEEP)))
-                if self._run(*world.command(operation)).code != 0 and self._run("recover").code != 0:
-                    self._must(*world.command(Operation(Kind.SWEEP)))
-                    self._must("recover")
+                self._must(*world.command(Operation(Kind.SWEEP)))  # leaves what pods use
+                if self._run(*world.command(operation)).code != 0:
+                    self._recover_without_a_schedule()
                 bare_sign_in(used[identity])
             case Kind.CASE:
                 self._write_in_capitals()
@@ -188,7 +186,13 @@ class Storm:
             found = self._run("recover")
             model.require(found.code != 0 and path in found.printed, "it is not refused by its name", found.printed)
             model.require(path not in self.world.stack.checkpoint.read_text(), "it was adopted", path)
-        self._must("recover")
+        self._recover_without_a_schedule()
+
+    def _recover_without_a_schedule(self) -> None:
+        """It goes on at the latest after the overlap: until then pods may use what a new certificate would withdraw."""
+        if self._run("recover").code != 0:
+            self._must(*self.world.command(Operation(Kind.SWEEP)))
+            self._must("recover")
 
     def _write_in_capitals(self) -> None:
         """A resource group in another letter case is refused, and costs nothing."""
