@@ -135,7 +135,7 @@ class Client(Consumer):
     def _answer(self, line: str) -> str:
         """Asked again while its token has expired at ARM, and not yet by its own clock, which began with the answer."""
         answers = (self.ask(line) for _ in range(_MOST_QUESTIONS))
-        return next((answer for answer in answers if "InvalidAuthenticationToken" not in answer), "its token is refused")
+        return next((answer for answer in answers if "InvalidAuthenticationToken" not in answer), "an old token")
 
 
 def missing(name: str, *, guest: bool) -> str:
