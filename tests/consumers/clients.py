@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Sequence
 from typing import ClassVar
 
 from identity.catalogue_rows import Mount
 from tests.consumers.consumer import Client
+from tests.consumers.drivers import machine_id
 
 
 class Ingress(Client):
@@ -38,6 +40,27 @@ class ImageRegistry(Client):
 
     def lines(self) -> Sequence[str]:
         return [f"{verb} imageregistryhc1" for verb in ("check", "create", "fill", "empty", "delete")]
+
+
+class Network(Client):
+    """The cloud's client of the network config controller: an address more for a machine."""
+
+    program = "network"
+    field = "network"
+
+    def arguments(self, mount: Mount) -> Sequence[str]:
+        assert mount.platform is not None
+        secret = f"/api/v1/namespaces/{self.namespace}/secrets/{mount.platform.secret}"
+        with self.stack.kubernetes("administrator") as http:
+            data = http.get(secret).raise_for_status().json()["data"]
+        # The volume of the pod that the probe's has not.
+        (directory := self.folder / "cloudprovider").mkdir(exist_ok=True)
+        for name, value in data.items():
+            (directory / name).write_bytes(base64.b64decode(value))
+        return ("/tmp/cloudprovider",)
+
+    def lines(self) -> Sequence[str]:
+        return [f"{verb} {machine_id(self.stack)} 10.0.0.77" for verb in ("read", "assign", "release")]
 
 
 class AzClient(Client):

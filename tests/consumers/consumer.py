@@ -16,7 +16,7 @@ import pytest
 
 from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import Mount
-from localcloud.testing.running import ClusterKind
+from localcloud.testing.running import ClusterKind, StateDirectory
 from tests.harness import LocalStack
 from tests.rooted import SCRIPT, UNSHARED, is_dynamic
 
@@ -32,6 +32,10 @@ class Consumer(ABC):
 
     program: ClassVar[str]
     field: ClassVar[str]
+    guest: ClassVar[bool] = False
+    """Whether it needs a kube-apiserver as its guest cluster."""
+    namespace: Final = "clusters-hc1"
+    """Of the hosted cluster's control plane."""
 
     def __init__(self, stack: LocalStack, binary: Path, folder: Path) -> None:
         """`folder` is new, and the program's /tmp: sockets lie there, and what it prints."""
@@ -63,7 +67,7 @@ class Consumer(ABC):
             if resource["type"] == "kubernetes:apps/v1:Deployment" and resource["inputs"]["metadata"]["name"] == name
         ]
         declared = {variable["name"]: variable["value"] for variable in pod["env"] if "value" in variable}
-        tree = Path(environment.mounts_dir, "clusters-hc1", name).resolve()
+        tree = Path(environment.mounts_dir, self.namespace, name).resolve()
         command = (str(tree), str(self.folder / "root"), environment.ca_file, str(self.folder), str(self._binary))
         with (self.folder / "log").open("a") as log:
             self._process = subprocess.Popen(
@@ -136,6 +140,11 @@ class Client(Consumer):
         """Asked again while its token has expired at ARM, and not yet by its own clock, which began with the answer."""
         answers = (self.ask(line) for _ in range(_MOST_QUESTIONS))
         return next((answer for answer in answers if "InvalidAuthenticationToken" not in answer), "an old token")
+
+
+def guest_kubeconfig(stack: LocalStack, folder: Path) -> None:
+    """Give a program the local cluster as its guest cluster, at /tmp/kubeconfig."""
+    (folder / "kubeconfig").write_bytes(StateDirectory(stack.state).administrator_kubeconfig.read_bytes())
 
 
 def missing(name: str, *, guest: bool) -> str:

@@ -10,8 +10,7 @@ from typing import Any, Final
 import httpx
 
 from identity.catalogue_rows import Mount
-from localcloud.testing.running import StateDirectory
-from tests.consumers.consumer import Consumer, free_port
+from tests.consumers.consumer import Consumer, free_port, guest_kubeconfig
 
 _SECONDS: Final = 120
 _SERVICES: Final = "/api/v1/namespaces/default/services"
@@ -51,11 +50,11 @@ class CloudControllerManager(Consumer):
 
     program = "azure-cloud-controller-manager"
     field = "cloudProvider"
+    guest = True
 
     def arguments(self, mount: Mount) -> Sequence[str]:
         assert mount.config is not None
-        kubeconfig = StateDirectory(self.stack.state).administrator_kubeconfig
-        (self.folder / "kubeconfig").write_bytes(kubeconfig.read_bytes())
+        guest_kubeconfig(self.stack, self.folder)
         # As HyperShift's Deployment has them, but for the election of a leader.
         return (
             *(f"--cloud-config={mount.config.path}", "--cloud-provider=azure", "--controllers=*,-cloud-node"),

@@ -12,16 +12,23 @@ import pytest
 
 from localcloud.testing.faults import HeldFaults
 from localcloud.testing.running import StateDirectory, read_requests
-from tests.consumers.clients import CloudProviderClient, DiskClient, FileClient, ImageRegistry, Ingress
+from tests.consumers.clients import (
+    CloudProviderClient,
+    DiskClient,
+    FileClient,
+    ImageRegistry,
+    Ingress,
+    Network,
+)
 from tests.consumers.consumer import Consumer, missing, program
-from tests.consumers.drivers import DiskDriver, make_machine
+from tests.consumers.drivers import DiskDriver, FileDriver, make_machine
 from tests.consumers.programs import CloudControllerManager, Kms
 from tests.engine.held_faults import dialled
 from tests.harness import LocalStack, running_stack
 from tools import golang
 
 _CONSUMERS: Final[tuple[type[Consumer], ...]] = (
-    *(CloudControllerManager, Kms, Ingress, ImageRegistry, DiskDriver),
+    *(CloudControllerManager, Kms, Ingress, ImageRegistry, DiskDriver, FileDriver, Network),
     *(CloudProviderClient, DiskClient, FileClient),
 )
 # The image registry's certificate is Azure's: its source is a managed identity.
@@ -94,7 +101,7 @@ def _missing(consumer: type[Consumer]) -> str:
     """Why a consumer cannot run here; "" if it can."""
     if consumer.program == "azclient":
         return ""
-    return missing(consumer.program, guest=consumer is CloudControllerManager)
+    return missing(consumer.program, guest=consumer.guest)
 
 
 def _binary(consumer: type[Consumer]) -> Path:
