@@ -28,7 +28,7 @@ def prepare(engine: Engine, screen: Screen, *, is_known: bool = False) -> None:
 
     Raises CommandError as `start_local_cloud` and `Engine.prepare` do, and with `is_known` before any local `up`.
     """
-    if is_known and not local_paths().record.exists():
+    if is_known and not local_paths().state.exists():
         local_cloud.of(engine.stack)
     if engine.is_local:
         start_local_cloud(screen)
