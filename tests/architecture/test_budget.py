@@ -19,7 +19,7 @@ BUDGET: Final[Mapping[str, int]] = {
     "tools": 2_640,
     "cloud": 28_060,
     "cloud/tests": 19_560,
-    "tests": 70_210,
+    "tests": 70_230,
 }
 _MOST_LINES: Final = 500
 """Of a file: it tells one story."""

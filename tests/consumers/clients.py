@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from identity.catalogue_rows import Mount
-from tests.consumers.consumer import Client
+from tests.consumers.consumer import Client, guest_kubeconfig
 from tests.consumers.drivers import machine_id
 
 
@@ -61,6 +61,24 @@ class Network(Client):
 
     def lines(self) -> Sequence[str]:
         return [f"{verb} {machine_id(self.stack)} 10.0.0.77" for verb in ("read", "assign", "release")]
+
+
+class ClusterApi(Client):
+    """The client of Cluster API's provider: a machine with its interface."""
+
+    program = "cluster-api"
+    field = "nodePoolManagement"
+
+    def arguments(self, mount: Mount) -> Sequence[str]:
+        assert mount.cluster_identity
+        guest_kubeconfig(self.stack, self.folder)
+        return (
+            *("/tmp/kubeconfig", self.namespace, self.cluster["name"], self.cluster["resourceGroup"]),
+            *(self.stack.configuration("location"), self.cluster["subnetID"]),
+        )
+
+    def lines(self) -> Sequence[str]:
+        return [f"{verb} consumers-worker-1" for verb in ("read", "make", "delete")]
 
 
 class AzClient(Client):

@@ -21,6 +21,8 @@ from tests.harness import LocalStack
 from tests.rooted import SCRIPT, UNSHARED, is_dynamic
 
 NONE: Final = "<nil>"
+EXPIRED: Final = "InvalidAuthenticationToken"
+"""A token has expired at ARM, and not yet by the program's clock, which began with the answer: it soon has another."""
 _MOST_QUESTIONS: Final = 100
 
 
@@ -137,9 +139,8 @@ class Client(Consumer):
         return next((answer for answer in map(self._answer, self.lines()) if answer != NONE), "")
 
     def _answer(self, line: str) -> str:
-        """Asked again while its token has expired at ARM, and not yet by its own clock, which began with the answer."""
         answers = (self.ask(line) for _ in range(_MOST_QUESTIONS))
-        return next((answer for answer in answers if "InvalidAuthenticationToken" not in answer), "an old token")
+        return next((answer for answer in answers if EXPIRED not in answer), EXPIRED)
 
 
 def guest_kubeconfig(stack: LocalStack, folder: Path) -> None:

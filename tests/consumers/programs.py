@@ -10,7 +10,7 @@ from typing import Any, Final
 import httpx
 
 from identity.catalogue_rows import Mount
-from tests.consumers.consumer import Consumer, free_port, guest_kubeconfig
+from tests.consumers.consumer import EXPIRED, Consumer, free_port, guest_kubeconfig
 
 _SECONDS: Final = 120
 _SERVICES: Final = "/api/v1/namespaces/default/services"
@@ -105,7 +105,7 @@ def _said_of(http: httpx.Client, service: str, wanted: str) -> str:
         for event in map(_object, changes.iter_lines()):
             if event["reason"] == wanted:
                 return ""
-            if event["reason"] == "SyncLoadBalancerFailed":
+            if event["reason"] == "SyncLoadBalancerFailed" and EXPIRED not in event["message"]:
                 return str(event["message"])
     raise AssertionError(f"the cloud controller manager says nothing of {service}")
 

@@ -14,6 +14,7 @@ from localcloud.testing.faults import HeldFaults
 from localcloud.testing.running import StateDirectory, read_requests
 from tests.consumers.clients import (
     CloudProviderClient,
+    ClusterApi,
     DiskClient,
     FileClient,
     ImageRegistry,
@@ -28,7 +29,7 @@ from tests.harness import LocalStack, running_stack
 from tools import golang
 
 _CONSUMERS: Final[tuple[type[Consumer], ...]] = (
-    *(CloudControllerManager, Kms, Ingress, ImageRegistry, DiskDriver, FileDriver, Network),
+    *(CloudControllerManager, Kms, Ingress, ImageRegistry, DiskDriver, FileDriver, Network, ClusterApi),
     *(CloudProviderClient, DiskClient, FileClient),
 )
 # The image registry's certificate is Azure's: its source is a managed identity.

@@ -52,9 +52,9 @@ _OBJECTS: Final = (
     "linuxProfile status metricsProfile networkProfile nodeProvisioningProfile nodeResourceGroupProfile "
     "oidcIssuerProfile podIdentityProfile powerState securityProfile serviceMeshProfile servicePrincipalProfile "
     "storageProfile upgradeSettings windowsProfile workloadAutoScalerProfile workloadIdentity "
-    "hardwareProfile osProfile osDisk managedDisk imageReference diskEncryptionSet"
+    "hardwareProfile osProfile osDisk managedDisk diskEncryptionSet"
 )
-_OF_TEXT: Final = "tags metadata config"
+_OF_TEXT: Final = "tags metadata config imageReference"
 _OF_OBJECTS: Final = "addonProfiles identityProfile userAssignedIdentities"
 _LISTS_OF_TEXT: Final = (
     "zones addressPrefixes availabilityZones audiences assignableScopes actions notActions dataActions notDataActions "

@@ -38,7 +38,10 @@ _ROLE: Final = {
     "permissions": [{"actions": ["*/read"], "notActions": [], "dataActions": [], "notDataActions": []}],
 }
 _ISSUER: Final = {"issuer": "https://issuer.example", "subject": "ci", "audiences": ["api://AzureADTokenExchange"]}
-_DISKS: Final = networks.attached(networks.DISK, caching="None", toBeDetached=False)["properties"]["storageProfile"]
+_DISKS: Final = {
+    **networks.attached(networks.DISK, caching="None", toBeDetached=False)["properties"]["storageProfile"],
+    "imageReference": {"publisher": "azureopenshift", "sku": "420-v2"},
+}
 _BODIES: Final[Mapping[str, dict[str, Any]]] = {
     **dict(networks.ORDERED),
     networks.MANAGED: {"location": "eastus", **_TAGS, "managedBy": arm.VAULT},
