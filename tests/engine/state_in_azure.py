@@ -21,7 +21,7 @@ from typing import Any, Final
 import requests
 
 from identity.azure.client import AzureClient
-from identity.catalogue import FEDERATED_AUDIENCE
+from identity.catalogue import FEDERATED_AUDIENCE, MANAGEMENT_AUDIENCE
 from identity.clouds import local_cloud
 from identity.credentials.openid_documents import DISCOVERY_PATH, discovery_document, jwks_document
 from identity.credentials.service_account_key import make, public_half
@@ -94,7 +94,7 @@ class StateInAzure(OutOfBand):
             "name": "pod",
             "issuer": ISSUER,
             "subject": _SUBJECT.format(name=name),
-            "audiences": [FEDERATED_AUDIENCE],
+            "audiences": [MANAGEMENT_AUDIENCE],
         }
         owner.graph("POST", f"/applications(appId='{application}')/federatedIdentityCredentials", trust)
         for role, scope in ((_BLOB_CONTRIBUTOR, self.container), (_CRYPTO_USER, self._vault_key)):
