@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import threading
-from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -162,7 +161,7 @@ class OperatedFleet:
         """How many resources each run of the stack has created, left as they are ..., as the backend remembers it."""
         blobs = self.azure.blobs()
         history = sorted(name for name in blobs if f"/{stack}/" in name and name.endswith(".history.json"))
-        runs = [json.loads(b64decode(json.loads(blobs[name])["content"])) for name in history]
+        runs = [json.loads(blobs[name]) for name in history]
         return [run.get("resourceChanges") or {} for run in runs]
 
     @contextmanager
