@@ -268,8 +268,8 @@ class Storm:
             model.require_destroyed(self.world)
         if down or scaling or operation.kind is Kind.REVOKE:
             self._must(*command)
-        if down:
-            # A recovery brings back the secrets of certificates that had been deleted with their applications.
+        if down and failed:
+            # The recovery brings back the secrets of certificates that had been deleted with their applications.
             for client in self.clients.values():
                 client.refusals.clear()
 
