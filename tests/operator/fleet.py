@@ -94,11 +94,12 @@ class OperatedFleet:
         request = f"{_REQUEST}={datetime.now(UTC).isoformat()}"
         self.cluster.kubectl("--namespace", NAMESPACE, "annotate", "stack", stack, "--overwrite", request)
 
-    def run(self, stack: str) -> dict[str, Any]:
-        """Ask for a run; returns it once it has ended."""
-        before = len(self.runs(stack))
-        self.ask(stack)
-        return self.ended(stack, before)
+    def run_together(self, *stacks: str) -> list[dict[str, Any]]:
+        """Ask for a run of each stack; returns them once all have ended."""
+        before = [len(self.runs(stack)) for stack in stacks]
+        for stack in stacks:
+            self.ask(stack)
+        return [self.ended(stack, number) for stack, number in zip(stacks, before, strict=True)]
 
     def ended(self, stack: str, number: int = 0) -> dict[str, Any]:
         """The run of this number, the first is 0, once it has ended."""
@@ -111,17 +112,19 @@ class OperatedFleet:
 
     def succeeded(self, stack: str) -> None:
         """Ask for a run, which has to succeed; returns once the stack says so and its workspace is gone."""
-        assert not holds(run := self.run(stack), "Failed"), run["status"]["message"][-2000:]
+        [run] = self.run_together(stack)
+        assert not holds(run, "Failed"), run["status"]["message"][-2000:]
         self.settled(stack, "Ready")
 
-    def settled(self, stack: str, condition: str) -> dict[str, Any]:
-        """The object of a stack once this condition holds, of what it was asked last."""
+    def settled(self, stack: str, *conditions: str) -> dict[str, Any]:
+        """The object of a stack once one of the conditions holds, of what it was asked last."""
 
         def found(stacks: list[dict[str, Any]]) -> dict[str, Any] | None:
             [one] = [each for each in stacks if each["metadata"]["name"] == stack]
             asked = one["metadata"].get("annotations", {}).get(_REQUEST, "")
             last = one.get("status", {}).get("lastUpdate", {})
-            return one if holds(one, condition) and last.get("reconcileRequest", "") == asked else None
+            of_last = last.get("reconcileRequest", "") == asked
+            return one if of_last and any(holds(one, condition) for condition in conditions) else None
 
         return self.once(STACKS, found)
 
