@@ -39,7 +39,7 @@ class PluginResource(pulumi.CustomResource, Generic[_Outputs]):
 
 
 class StackOwner(PluginResource[schema.StackOwnerOutputs[_Out]]):
-    """The id that tells the stack's things in Azure from every other stack's (`provider/stack_owner.py`)."""
+    """The id that tells the stack's things in Azure from every other stack's (`provider/namespace_guard.py`)."""
 
     token = resource_types.STACK_OWNER
     extra_outputs = schema.StackOwnerOutputs
@@ -96,7 +96,7 @@ class CredentialSecret(PluginResource[schema.CredentialSecretOutputs[_Out]]):
 
 
 class ClusterGate(PluginResource[schema.ClusterGateOutputs[_Out]]):
-    """Proves that a new management cluster can be used (`provider/cluster_gate.py`): name it in `depends_on`."""
+    """Proves that a new management cluster can be used (`provider/sign_in_gate.py`): name it in `depends_on`."""
 
     token = resource_types.CLUSTER_GATE
     extra_outputs = schema.ClusterGateOutputs

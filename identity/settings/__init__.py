@@ -2,7 +2,7 @@
 
 `load_settings` turns Pulumi's raw configuration into settings that need no further check, or raises
 `ConfigurationError` with every problem. `schema/` has the keys and the form of their values, `rules/` the rules between
-them; `reference.py` writes the documentation.
+them.
 """
 
 from identity.settings.load import load_settings

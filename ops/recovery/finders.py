@@ -154,8 +154,7 @@ class Finders:
         return self._resource(secret_id(address["vaultId"], address["secretName"]), resource_types.KEY_VAULT_API)
 
     def _application(self, inputs: Inputs) -> str | None:
-        # Display names are not unique, and another backend may have a stack of this name; no other has the owner id
-        # (components/azure/ownership.py).
+        # Display names are not unique, and another backend may have a stack of this name; no other has the owner id.
         owner = owner_of_application(inputs)
         names = [candidate for candidate in inputs["tags"] if not candidate.startswith(owner_mark(""))]
         tag = names[0]

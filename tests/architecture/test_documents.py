@@ -21,6 +21,9 @@ _RECORDS: Final = {page.name[:4] for page in (ROOT / "docs/decisions").glob("[0-
 _CITED: Final = re.compile(r"\b(?:decision )?record (\d{4})\b|docs/decisions/(\d{4})")
 FENCE: Final = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 _LINK: Final = re.compile(r"\]\((?!https?:|#)(?P<path>[^)#]+)")
+_ROOMS: Final = ("components", "identity", "ops", "plugin", "policies", "provider", "tools", "cloud", "tests")
+# Another project's modules are no Python, or begin in other folders.
+_MODULE: Final = re.compile(rf"(?<![\w./-])((?:{'|'.join(_ROOMS)})/[\w/]+\.py)\b")
 _PATH: Final = re.compile(r"[\w.-]+(/[\w.-]+)+/?")
 # The end of the part of a command line that the shell gives to one program.
 _END: Final = re.compile(r"\s(?:[|>&;#]|--\s).*")
@@ -46,9 +49,26 @@ def test_every_page_is_in_its_index(folder: str) -> None:
     assert {page for page in pages if not re.match(r"decisions/\d", page)} <= linked
 
 
+def test_a_module_that_a_source_names_exists() -> None:
+    """By its path from the root, or in a package's docstring by its name."""
+    modules = {
+        (file, module, ROOT / "cloud" if file.is_relative_to(ROOT / "cloud") and module.startswith("tests") else ROOT)
+        for file in (file for room in _ROOMS if room != "tests" for file in (ROOT / room).rglob("*.py"))
+        for module in _MODULE.findall(file.read_text(encoding="utf-8"))
+    }
+    within = {
+        (file, module, file.parent)
+        for file in (file for room in _ROOMS for file in (ROOT / room).rglob("__init__.py"))
+        for module in re.findall(r"`([a-z_]+(?:\.py|/))`", file.read_text(encoding="utf-8"))
+    }
+
+    assert len(modules) > 20
+    assert len(within) > 8
+    assert sorted((str(file), name) for file, name, folder in modules | within if not (folder / name).exists()) == []
+
+
 def test_a_record_that_is_cited_exists() -> None:
-    rooms = ("components", "identity", "ops", "plugin", "policies", "provider", "cloud", "tests")
-    sources = [path for room in rooms for path in (ROOT / room).rglob("*.py")]
+    sources = [path for room in _ROOMS for path in (ROOT / room).rglob("*.py")]
     cited = {
         (str(path.relative_to(ROOT)), next(filter(None, match)))
         for path in (*DOCUMENTS, *sources)

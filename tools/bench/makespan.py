@@ -25,7 +25,7 @@ _AZ_CALLS: Final = 46
 
 _GATE: Final = "idstack:index:SignInGate"
 _CERTIFICATE: Final = "idstack:index:Certificate"
-# Requests that a resource's creation makes one after another (emulated/tests/test_operations.py counts them).
+# Requests that a resource's creation makes one after another (cloud/tests/coverage/test_operations.py counts them).
 OPERATIONS: Final[Mapping[str, int]] = {
     "azuread:index/application:Application": 5,
     "azuread:index/servicePrincipal:ServicePrincipal": 5,

@@ -47,7 +47,7 @@ def orphans(monkeypatch: pytest.MonkeyPatch) -> list[Orphan]:
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No other stack, in this backend or in another, has anything of this one's (`tests/unit/ops/siblings`)."""
+    """No other stack, in this backend or in another, has anything of this one's (`tests/unit/ops/guards`)."""
     for command in ("recover", "up"):
         monkeypatch.setattr(f"ops.commands.{command}.refuse_duplicates", lambda *_: None)
     monkeypatch.setattr("ops.recovery.owner_ids.refuse_lost", lambda *_: None)
