@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -34,7 +35,9 @@ def test_the_operator_takes_over_the_shared_stack_and_then_brings_up_a_cluster(f
     """Each run has a new workspace, in which the state alone names its key."""
     fleet.settled(HC1, "Ready")
 
-    [shared], [hc1] = fleet.runs(SHARED), fleet.runs(HC1)
+    runs = {stack: fleet.runs(stack) for stack in (SHARED, HC1)}
+    assert [len(each) for each in runs.values()] == [1, 1], json.dumps(runs, indent=1)
+    [shared], [hc1] = runs.values()
     assert shared["status"]["endTime"] <= hc1["metadata"]["creationTimestamp"]
     assert [set(changes) for changes in fleet.changes(SHARED)] == [{"create"}, {"same"}], "of one machine, then here"
     assert [set(changes) for changes in fleet.changes(HC1)] == [{"create"}]
