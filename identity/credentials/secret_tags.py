@@ -17,8 +17,8 @@ CANNOT_RENEW_AFTER: Final = "cannot_renew_after"
 SIGNING_KEY_ID: Final = "signing_key_id"
 # Of a key that encrypts etcd: the hash of the key. No credential has it.
 ENCRYPTION_KEY_ID: Final = "encryption_key_id"
-# The owner id of the stack that wrote it (`provider/namespace_guard.py`). Keys of hosted clusters, managed identities and
-# applications carry it, too.
+# The owner id of the stack that wrote it (`provider/namespace_guard.py`). Keys of hosted clusters, managed identities
+# and applications carry it, too.
 OWNER: Final = "idstack-owner"
 OWN_TAGS: Final = (THUMBPRINT, GENERATION, DELIVERED_AT, RENEW_AFTER, CANNOT_RENEW_AFTER, OWNER)
 # learn.microsoft.com/azure/key-vault/secrets/about-secrets

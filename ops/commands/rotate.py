@@ -118,7 +118,10 @@ def _replace(engine: Engine, screen: Screen, identities: Sequence[Renewable], ar
                 f"new one is delivered: correct the reason above, then `.venv/bin/idstack up --stack {engine.stack}`"
             )
         if unchanged:
-            lines.append(f"Nothing has changed for {', '.join(unchanged)}: run the command again")
+            lines.append(
+                f"The state has nothing new of {', '.join(unchanged)}, whose certificates may be withdrawn: run the "
+                "command again"
+            )
         raise CommandError("\n".join(lines)) from None
 
 

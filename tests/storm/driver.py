@@ -260,14 +260,19 @@ class Storm:
             failed = again.code != 0
             if not failed and not up_instead:
                 return
+        is_refused = False
         if failed:
             self._require_no_refusal(operation)
-            self._must(*recover)
+            is_refused = self._run(*recover).code != 0
+            # The certificates may be out of Entra ID, and the state does not know who took them.
+            model.require(not is_refused or operation.argument.endswith("-now"), "it did not recover", recover)
         if down and disturbance.moment:
             self._must("pulumi", "--", "destroy", "--yes", "--skip-preview")
             model.require_destroyed(self.world)
         if down or scaling or operation.kind is Kind.REVOKE:
             self._must(*command)
+        if is_refused:
+            self._must(*recover)
         if down and failed:
             # The recovery brings back the secrets of certificates that had been deleted with their applications.
             for client in self.clients.values():

@@ -205,7 +205,15 @@ def test_withdrawing_empties_the_spare_slot_once() -> None:
     assert (again.slots, again.why) == (withdrawn.slots, None)
 
 
-@pytest.mark.parametrize("slots", [SECOND_LIFE, Slots("b", None, SECOND_LIFE.b), Slots("a", SECOND_LIFE.a, None)])
+@pytest.mark.parametrize(
+    "slots",
+    [
+        SECOND_LIFE,
+        Slots("b", None, SECOND_LIFE.b),
+        Slots("a", SECOND_LIFE.a, None),
+        Slots("b", *(slot and replace(slot, is_withdrawn=True) for slot in (SECOND_LIFE.a, SECOND_LIFE.b))),
+    ],
+)
 @pytest.mark.parametrize("held", [A1, B2, None])
 def test_a_replacement_leaves_the_new_certificate_alone(slots: Slots, held: Delivery | None) -> None:
     now = B2.at + timedelta(minutes=1)

@@ -181,7 +181,8 @@ def test_a_revocation_ends_where_it_fails_and_says_what_to_do(stack: FakeEngine,
     assert stack.renewals == [{"hc1-disk-entra-schedule": "force"}]
     printed = idstack(*rotate, "--now")
     assert printed.code == 1
-    assert printed.error.endswith("\nNothing has changed for hc1/disk: run the command again\n")
+    again = "The state has nothing new of hc1/disk, whose certificates may be withdrawn: run the command again"
+    assert printed.error.endswith(f"\n{again}\n")
 
 
 def test_revoking_now_replaces_all_in_one_run_and_says_who_waits(stack: FakeEngine, idstack: Idstack) -> None:
