@@ -88,25 +88,21 @@ class LockedError(CommandError):
 
     def _paragraph(self, command: str) -> str:
         names = ", ".join(map(str, self._alive or self._elsewhere or self._owners))
-        # A person who interrupted a `destroy` does not want the stack up again.
-        options = ["--no-up"] if command == "destroy" else []
         if self._alive:
             return f"the stack {self._stack} is locked by {names}, which still runs; wait until it ends"
         if self._unreadable:
             files = ", ".join(map(str, self._unreadable))
             return (
                 f"the stack {self._stack} has a truncated lock ({files}): its engine ended on a full disk or at a loss "
-                f"of power. {self._recover(options)} removes the lock, and continues"
+                f"of power. {settling(self._stack, command)}"
             )
         if self.is_abandoned:
-            return (
-                f"the stack {self._stack} is still locked by {names}, which was killed. {self._recover(options)} "
-                "unlocks the stack, settles interrupted operations, and continues"
-            )
+            settled = settling(self._stack, command)
+            return f"the stack {self._stack} is still locked by {names}, which was killed. {settled}"
         return (
             f"the stack {self._stack} is locked by {names or 'another update'}, {self._unseen()}. Wait "
-            f"until it ends. If you are sure that it has ended, {self._recover([*options, '--unlock'])}, or on GitHub "
-            "the workflow `recover`, unlocks the stack and settles interrupted operations"
+            f"until it ends. If you are sure that it has ended, `{_recover(self._stack, command)} --unlock`, or on "
+            "GitHub the workflow `recover`, unlocks the stack and settles interrupted operations"
         )
 
     def _unseen(self) -> str:
@@ -117,8 +113,16 @@ class LockedError(CommandError):
             )
         return "which this machine cannot see"
 
-    def _recover(self, options: Sequence[str]) -> str:
-        return f"`{' '.join(['.venv/bin/idstack recover --stack', self._stack, *options])}`"
+
+def settling(stack: str, command: str) -> str:
+    """What to do after a killed run of this command of the engine, and its effect."""
+    then = f"; then run `.venv/bin/idstack down --stack {stack}` again" if command == "destroy" else ", and runs `up`"
+    return f"`{_recover(stack, command)}` unlocks the stack and settles interrupted operations{then}"
+
+
+def _recover(stack: str, command: str) -> str:
+    # A person who interrupted a `destroy` does not want the stack up again.
+    return f".venv/bin/idstack recover --stack {stack}{' --no-up' if command == 'destroy' else ''}"
 
 
 def is_locked(errors: str) -> bool:

@@ -13,7 +13,7 @@ from typing import Final
 from ops.stack.environment import ROOT, LocalPaths, is_local, local_paths, variables
 from ops.stack.errors import CommandError, RunInterruptedError
 from ops.stack.failures import failure_of
-from ops.stack.lock import StartedEngines, StartingEngine, is_locked
+from ops.stack.lock import StartedEngines, StartingEngine, is_locked, settling
 from ops.stack.plugins import provide_pinned
 from ops.stack.stack_document import require_passphrase
 from ops.stack.streaming import STANDSTILL, Deadline, Standstill, run_streaming
@@ -92,8 +92,7 @@ class PulumiRuns:
             raise self._failure(ended.errors, "", arguments[0])
         if ended.code < 0:
             raise RunInterruptedError(
-                f"`pulumi {arguments[0]}` was killed by signal {-ended.code}. `.venv/bin/idstack recover --stack "
-                f"{self.stack}` unlocks the stack, settles interrupted operations, and continues"
+                f"`pulumi {arguments[0]}` was killed by signal {-ended.code}. {settling(self.stack, arguments[0])}"
             )
         if ended.interrupted_by == STANDSTILL:
             raise CommandError(

@@ -155,8 +155,8 @@ def test_a_local_stack_without_a_local_configuration_is_refused_first(
         ),
         (
             Ended(-9, "", None),
-            "`pulumi up` was killed by signal 9. `.venv/bin/idstack recover --stack dev` unlocks the stack, settles "
-            "interrupted operations, and continues",
+            "`pulumi up` was killed by signal 9. `.venv/bin/idstack recover --stack dev` unlocks the stack and settles "
+            "interrupted operations, and runs `up`",
         ),
     ],
 )

@@ -202,7 +202,7 @@ def test_a_lock_that_is_cut_short_is_named_and_recover_may_remove_it(
     with pytest.raises(LockedError, match=rf"has a truncated lock \({draft}\)") as locked:
         Engine("dev").refresh()
     assert locked.value.is_abandoned
-    assert "`.venv/bin/idstack recover --stack dev` removes the lock" in str(locked.value)
+    assert "`.venv/bin/idstack recover --stack dev` unlocks the stack" in str(locked.value)
 
 
 @pytest.mark.parametrize(

@@ -135,11 +135,13 @@ def test_a_dead_owner_is_named_with_the_command_that_goes_on(locked: LockedBy) -
     lock = locked(DEAD)
     assert lock.is_abandoned
     assert locked(owner(DEAD.pid, "laptop.at-home"), stack="local").is_abandoned, "its machine is this one by any name"
-    assert "`.venv/bin/idstack recover --stack dev --no-up`" in str(locked(DEAD, command="destroy"))
+    assert str(locked(DEAD, command="destroy")).endswith(
+        "`.venv/bin/idstack recover --stack dev --no-up` unlocks the stack and settles interrupted operations; then "
+        "run `.venv/bin/idstack down --stack dev` again"
+    )
     assert str(lock).startswith(f"the stack dev is still locked by {DEAD}, which was killed. ")
-    assert (
-        "`.venv/bin/idstack recover --stack dev` unlocks the stack, settles interrupted operations, and continues"
-        in str(lock)
+    assert str(lock).endswith(
+        "`.venv/bin/idstack recover --stack dev` unlocks the stack and settles interrupted operations, and runs `up`"
     )
 
 
