@@ -12,6 +12,7 @@ from identity.settings.schema.problems import NAMESPACE
 from ops.access.clients import deployer
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
+from ops.stack.existing import by_reason
 from ops.stack.state import Plan, StateResource, provider_urn, resources_in, type_of, with_resources
 from ops.world.adoption_guard import AdoptionGuard, owner_of_application
 from ops.world.stacks import Contents, Stacks
@@ -47,7 +48,7 @@ def take(engine: Engine, owner_id: str) -> None:
 
 
 def refuse_lost(engine: Engine, report: Callable[[str], None]) -> None:
-    """Find applications of another stack with this name; `report` prints a line for each.
+    """Find applications of another stack with this name; `report` prints them.
 
     Raises CommandError if the stack has no owner id, and so may have lost its state: an `up` would create them again.
     """
@@ -59,16 +60,13 @@ def refuse_lost(engine: Engine, report: Callable[[str], None]) -> None:
         if not strangers:
             return
         guard = AdoptionGuard(azure, Stacks.read(engine), engine.stack)
-        objections = {
-            stranger["id"]: guard.objection(resource_types.APPLICATION, f"/applications/{stranger['id']}")
-            for stranger in strangers
-        }
-    lines = [f"{stranger['displayName']}: {objections[stranger['id']]}" for stranger in strangers]
+        listed = by_reason(
+            (one["displayName"], str(guard.objection(resource_types.APPLICATION, f"/applications/{one['id']}")))
+            for one in strangers
+        )
     if own is not None:
-        for line in lines:
-            report(f"left alone: the application {line}")
+        report(f"applications that are left alone:\n{listed}")
         return
-    listed = "\n".join(f"  {line}" for line in lines)
     raise CommandError(
         f"the stack {engine.stack} has no owner id yet, and a stack of its name created these applications:\n{listed}\n"
         f"If none of them belongs to this stack, `.venv/bin/idstack up --stack {engine.stack}` creates its own"

@@ -24,6 +24,7 @@ from ops.recovery.orphans import Orphan
 from ops.renewal.guard import RenewedType
 from ops.stack.engine import Engine, PreviewError
 from ops.stack.errors import CommandError, RunInterruptedError
+from ops.stack.existing import by_reason
 from ops.stack.lock import LockedError
 from ops.stack.state import Plan, State, StateResource, name_of, outputs_in, without
 from ops.world.adoption_guard import AdoptionGuard, adoption_guard
@@ -150,16 +151,19 @@ def find_orphans(engine: Engine, report: Callable[[str], None]) -> list[Orphan]:
     secrets = orphans.secrets(plan, state)
     if not all_orphans and not secrets:
         return []
+    left_alone: list[tuple[str, str]] = []
     with adoption_guard(engine) as guard:
-        found = list(_free(engine, guard, all_orphans, report))
+        found = list(_free(engine, guard, all_orphans, left_alone))
         try:
             for resource, id, why in guard.deleted_secrets(secrets):
                 if why is None:
                     found.append(Orphan(resource, id, orphans.components_above(resource, plan), is_deleted=True))
                 else:
-                    report(f"left alone: {name_of(resource['urn'])}: {id}, which is deleted: {why}")
+                    left_alone.append((f"{name_of(resource['urn'])}: {id}, deleted", why))
         except AzureRefusedError as refused:
             report(f"deleted secrets were not searched: {refused}")
+    if left_alone:
+        report(f"left alone:\n{by_reason(left_alone)}")
     return found
 
 
@@ -179,9 +183,9 @@ def undelete(engine: Engine, found: Sequence[Orphan]) -> None:
 
 
 def _free(
-    engine: Engine, guard: AdoptionGuard, found_orphans: Sequence[Orphan], report: Callable[[str], None]
+    engine: Engine, guard: AdoptionGuard, found_orphans: Sequence[Orphan], left_alone: list[tuple[str, str]]
 ) -> Iterator[Orphan]:
-    """The orphans that are not another stack's; a line reports each of the others."""
+    """The orphans that are not another stack's; `left_alone` gets the others, with the reasons."""
     ownership = Ownership.of([*engine.resources(), *(orphan.resource for orphan in found_orphans)])
     clusters = engine.outputs().get("hostedClusters") or {}
     for orphan in found_orphans:
@@ -192,7 +196,7 @@ def _free(
             guard.require_untouched(orphan.id, orphan.resource["inputs"].get("owners", ()), recorded)
         principal = str(orphan.resource["inputs"].get("principalId", ""))
         if why := guard.objection(orphan.resource["type"], orphan.id, principal):
-            report(f"left alone: {orphan.name}: {orphan.id}: {why}")
+            left_alone.append((f"{orphan.name}: {orphan.id}", why))
         else:
             yield orphan
 

@@ -150,16 +150,21 @@ def hint(resources: Sequence[Existing], stack: str, objections: Mapping[Existing
             "Otherwise delete or rename them. A later `destroy` deletes what the stack has adopted"
         )
     if objections:
-        by_reason: dict[str, str] = {}
-        for resource, why in objections.items():
-            by_reason[why] = f"{by_reason.get(why, '')}\n    {resource.name}: {resource.id}"
-        listed = "\n".join(f"  {why}:{resources}" for why, resources in by_reason.items())
+        listed = by_reason((f"{resource.name}: {resource.id}", why) for resource, why in objections.items())
         paragraphs.append(
             f"These resources conflict with the stack {stack}, and are not adopted, because they may belong to others:"
-            f"\n{listed}\nLeave them to their owner. Names of role assignments and managed identities derive from the "
-            "hosted cluster's infraID, names of secrets from its name: give this cluster its own"
+            f"\n{listed}\nLeave those alone. Names of role assignments and managed identities derive from the hosted "
+            "cluster's infraID, names of secrets from its name: give this cluster its own"
         )
     return "\n\n".join(paragraphs)
+
+
+def by_reason(objections: Iterable[tuple[str, str]]) -> str:
+    """Each reason once, and below it what it concerns, of pairs of both."""
+    concerned: dict[str, str] = {}
+    for name, why in objections:
+        concerned[why] = f"{concerned.get(why, '')}\n    {name}"
+    return "\n".join(f"  {why}:{names}" for why, names in concerned.items())
 
 
 def _advice(resources: Sequence[Existing], stack: str) -> Iterator[str]:
@@ -173,8 +178,7 @@ def _advice(resources: Sequence[Existing], stack: str) -> Iterator[str]:
         )
     if any(resource.is_deleted for resource in resources):
         yield "A recovery takes some seconds. "
-    if len(resources) > 1:
-        yield f"`.venv/bin/idstack recover --stack {stack}` finds and adopts all that exist. "
+    yield f"`.venv/bin/idstack recover --stack {stack}` finds and adopts all that exist. "
     parents = (resource.parent for resource in resources)
     if clusters := {cluster_of(name_of(urn)) for urn in parents if type_of(urn) == resource_types.INFRASTRUCTURE}:
         yield (

@@ -117,7 +117,8 @@ def test_secrets_that_a_vault_keeps_deleted_are_recovered_but_for_another_stacks
     settle.undelete(Engine("dev"), found)
 
     assert [(orphan.id, orphan.is_deleted) for orphan in found] == [(f"{VAULT}/secrets/mine", True)]
-    [line] = reported
-    assert line.endswith(f"{VAULT}/secrets/theirs, which is deleted: it has the owner id of the stack prod")
+    assert reported == [
+        f"left alone:\n  it has the owner id of the stack prod:\n    theirs: {VAULT}/secrets/theirs, deleted"
+    ]
     assert azure.resource(found[0].id, resource_types.KEY_VAULT_API) is not None
     assert find_orphans(Engine("dev"), reported.append) == []

@@ -113,9 +113,9 @@ def test_deleted_secrets_are_recovered_by_one_line_whether_the_state_has_them(op
         f"  other: {_VAULT}/secrets/cpo-hc1-json\nThe command recovers and adopts all of them, and runs `up` again:\n"
         "    .venv/bin/idstack recover --stack dev\n\n"
         "These resources conflict with the stack dev, and are not adopted, because they may belong to others:\n"
-        f"  the stack prod has it:\n    foreign: {_VAULT}/secrets/cpo-hc1-json\nLeave them to their owner. Names of "
-        "role assignments and managed identities derive from the hosted cluster's infraID, names of secrets from its "
-        "name: give this cluster its own"
+        f"  the stack prod has it:\n    foreign: {_VAULT}/secrets/cpo-hc1-json\nLeave those alone. Names of role "
+        "assignments and managed identities derive from the hosted cluster's infraID, names of secrets from its name: "
+        "give this cluster its own"
     )
 
 
