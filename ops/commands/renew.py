@@ -108,15 +108,17 @@ class RenewalRun:
         there is no plan, or it has steps of other resources.
         """
         verdict, left_out, failed = self._judge(identities)
+        asked = next(iter(self.requests.values()), RenewalRequest.RENEW)
+        done = {RenewalRequest.WITHDRAW: "withdrawn", RenewalRequest.REGISTER: "registered"}.get(asked, "renewed")
         for name, why in left_out.items():
             self.console.print(f"{name}: left out, because {why}")
         if verdict.renewed:
-            self.console.print(f"renewed now: {', '.join(identity.name for identity in verdict.renewed)}")
+            self.console.print(f"{done} now: {', '.join(identity.name for identity in verdict.renewed)}")
             # A failed renewal must not prevent the others.
             options = ("--continue-on-error", *_targets(verdict.renewed), *self.arguments)
             self.engine.up(options, self._environment)
         else:
-            self.console.print("nothing is renewed")
+            self.console.print(f"nothing is {done}")
         return RenewalOutcome(tuple(identity.name for identity in verdict.renewed), tuple(left_out), tuple(failed))
 
     def _judge(self, identities: Sequence[Renewable]) -> tuple[Verdict, dict[str, str], list[str]]:

@@ -134,9 +134,10 @@ def _run(
     """
     requests = {identity.schedule_name: request for identity in identities}
     selected = [identity for identity in renewable(engine.resources()) if identity.schedule_name in requests]
-    renewed = RenewalRun(engine, screen.console, requests, arguments).renew(selected).renewed
-    if missing := [identity.name for identity in selected if identity.name not in renewed]:
-        raise CommandError(f"not rotated: {', '.join(missing)}; the reasons are printed above")
+    outcome = RenewalRun(engine, screen.console, requests, arguments).renew(selected)
+    if missing := [identity.name for identity in selected if identity.name not in outcome.renewed]:
+        why = "the reasons are printed above" if outcome.left_out else "the delivered certificate is at Entra ID"
+        raise CommandError(f"unchanged: {', '.join(missing)}; {why}")
 
 
 def _check_pods(identities: Iterable[Renewable], screen: Screen, *, force: bool) -> None:

@@ -162,6 +162,7 @@ def test_a_revocation_replaces_the_spare_then_the_leaked_one_however_soon(stack:
     printed = idstack("rotate", "--stack", "dev", "--identity", "kms", "--revoke")
 
     assert (printed.code, _targets(stack)) == (0, ["hc1-kms"] * 2)
+    assert "\nwithdrawn now: hc1/kms\n" in printed.output
     assert stack.renewals == [{"hc1-kms-entra-schedule": "force"}, {"hc1-kms-entra-schedule": "withdraw"}]
     assert printed.output.partition("renewed now: ")[0] == (
         "A new certificate is delivered first; then the leaked one is withdrawn.\n"
@@ -215,6 +216,10 @@ def test_what_was_taken_out_is_registered_again_for_the_named_identity_alone(
     assert (now.code, "--now requires --revoke" in now.error, stack.calls) == (2, True, [])
     assert idstack("rotate", "--stack", "dev", "--identity", "disk", "--register").code == 0
     assert stack.renewals == [{"hc1-disk-entra-schedule": "register"}]
+    stack.plans()
+    again = idstack("rotate", "--stack", "dev", "--identity", "disk", "--register")
+    assert again.output == "nothing is registered\n"
+    assert again.error == "idstack: unchanged: hc1/disk; the delivered certificate is at Entra ID\n"
 
 
 @pytest.mark.parametrize("option", ["--force", "--revoke"])
