@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, TypeAlias
 import typer
 from rich.text import Text
 
+from identity.checkout import DIRTY
 from ops.commands.options import JsonOption, Screen
 from ops.fleet.file import DEFAULT_FILE, load_fleet
 from ops.fleet.overview import StackStatus, read
@@ -18,7 +19,7 @@ from ops.fleet.rollout import DONE, Rollout
 from ops.fleet.stacks import FleetEnvironment, matrices, require_files, require_one_backend, write_file
 from ops.fleet.tree import NAMESPACE, differences, tree, write
 from ops.outputs.rows import RenewalOverdueError
-from ops.outputs.tables import Line, fitted
+from ops.outputs.tables import Line, counted, fitted
 from ops.stack.engine import Engine
 from ops.stack.environment import ROOT
 from ops.stack.errors import CommandError, RunInterruptedError, WrongUsageError
@@ -100,7 +101,7 @@ def up(
                 f"the stacks of {environment.name} are on Azure, and parallel runs cannot prompt: read the "
                 f"`.venv/bin/idstack preview` of each, then pass {_YES}"
             )
-        require_files(environment, ROOT)
+        require_files(environment, file, ROOT)
     rollouts: list[Rollout] = []
     for environment in environments:
         screen.step(environment.name)
@@ -193,6 +194,7 @@ def _line(stack: StackStatus) -> Line:
         last = Text("not up", "bold red")
     if failed is not None:
         last = Text(f"failed {failed.at:%Y-%m-%d %H:%M}", "bold red")
+    commit, dirty, _ = (stack.commit or "").partition(DIRTY)
     expiry = Text(f"{stack.expires:%Y-%m-%d}" if stack.expires else "")
     if stack.expired:
         expiry.stylize("bold red")
@@ -201,7 +203,7 @@ def _line(stack: StackStatus) -> Line:
         "environment": Text(stack.stack.environment),
         "wave": Text(stack.wave),
         "last run": last,
-        "commit": Text((stack.commit or "")[:_COMMIT]),
+        "commit": Text(f"{commit[:_COMMIT]}{dirty}"),
         "nearest expiry": expiry,
         "overdue renewals": Text(", ".join(stack.overdue), "yellow"),
         "failed sign-in": Text(str(stack.failure) if stack.failure else "", "bold red"),
@@ -242,9 +244,10 @@ def render(
             screen.console.print("\n".join(diffs))
         if diffs:
             raise CommandError(
-                f"{directory} differs from {file} in {len(diffs)} files: run `.venv/bin/idstack fleet render`"
+                f"{directory} differs from {file} in {counted(len(diffs), 'file')}: run "
+                f"`.venv/bin/idstack fleet render --file {file} --directory {directory}`"
             )
         return
     write(directory, files)
     if not as_json:
-        screen.console.print(f"{len(files)} files in {directory}, {len(diffs)} of them changed")
+        screen.console.print(f"{counted(len(files), 'file')} in {directory}, {len(diffs)} of them changed")

@@ -24,6 +24,7 @@ from ops.adoption.entry import FoundResources, look_up
 from ops.adoption.files import named_by_iam, named_by_scripts, read_manifest
 from ops.commands.local_start import prepare
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, output_option
+from ops.outputs.tables import counted
 from ops.recovery.orphans import shown
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError, writing
@@ -217,7 +218,7 @@ def _matched(
     try:
         plan = engine.planned()
     except CommandError as error:
-        written = f"{len(configured)} values were written into the stack's configuration. " if configured else ""
+        written = f"The stack's configuration has {counted(len(configured), 'new value')}. " if configured else ""
         raise CommandError(
             f"{error}\n\n{written}The names of the stack's resources come from a preview, which fails for the reason "
             "above. Set what is missing (docs/guides/migration.md), then run the same command again"

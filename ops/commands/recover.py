@@ -13,6 +13,7 @@ from ops.commands.local_start import prepare
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
 from ops.commands.up import up
 from ops.guards.other_stacks import refuse_duplicates
+from ops.outputs.tables import counted
 from ops.recovery import owner_ids, settle
 from ops.recovery.orphans import Orphan, settled
 from ops.stack.engine import Engine
@@ -86,9 +87,9 @@ def _confirm(stack: str, orphans: Sequence[Orphan], *, agreed: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise CommandError(
-            f"{len(orphans)} resources exist that the stack would create; they are listed above. If all are this "
-            f"stack's, run the command again with --yes (`.venv/bin/idstack recover --stack {stack} --yes`); otherwise "
-            "delete or rename the rest"
+            f"the stack would create {counted(len(orphans), 'resource')} that exist already, as listed above. If all "
+            f"are this stack's, run the command again with --yes (`.venv/bin/idstack recover --stack {stack} --yes`); "
+            "otherwise delete or rename the rest"
         )
     question = "Are all of these the stack's own? A `destroy` will delete them"
     typer.confirm(question, abort=True, err=True)

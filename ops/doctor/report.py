@@ -10,6 +10,7 @@ from rich.text import Text
 
 from identity.credentials.symptoms import find
 from ops.doctor.model.check import CheckResult, CheckStatus, Stage
+from ops.outputs.tables import counted
 
 _STYLES: Final = {CheckStatus.BROKEN: "bold red", CheckStatus.NOT_CHECKED: "yellow"}
 # Their errors concern the user of the doctor, not an identity.
@@ -90,8 +91,8 @@ def summary(stack: str, results: Sequence[CheckResult]) -> Text:
     """The counts, in one line."""
     broken, checked, identities, skipped, not_checked = _counts(results).values()
     parts = [
-        f"{broken} {'finding' if broken == 1 else 'findings'}" if broken else _SOUND,
-        f"{checked} {'check' if checked == 1 else 'checks'}" + (f" of {identities} identities" if identities else ""),
+        counted(broken, "finding") if broken else _SOUND,
+        counted(checked, "check") + (f" of {counted(identities, 'identity')}" if identities else ""),
     ]
     if skipped:
         parts.append(f"{skipped} skipped behind a broken stage")

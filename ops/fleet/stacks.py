@@ -163,8 +163,8 @@ def write_file(stack: FleetStack, root: Path) -> bool:
     return True
 
 
-def require_files(environment: FleetEnvironment, root: Path) -> None:
-    """Raise CommandError unless each stack's file is what the fleet file makes of it."""
+def require_files(environment: FleetEnvironment, file: Path, root: Path) -> None:
+    """Raise CommandError unless each stack's file is what the fleet `file` makes of it."""
     differing = [
         stack.file_name
         for stack in environment.stacks
@@ -172,8 +172,8 @@ def require_files(environment: FleetEnvironment, root: Path) -> None:
     ]
     if differing:
         raise CommandError(
-            f"these files are missing, or are not what the fleet file describes: {', '.join(differing)}. "
-            f"`.venv/bin/idstack fleet prepare --environment {environment.name}` writes them; review and commit the "
+            f"these files are missing, or are not what {file} describes: {', '.join(differing)}. `.venv/bin/idstack "
+            f"fleet prepare --file {file} --environment {environment.name}` writes them; review and commit the "
             "difference, and try again"
         )
 

@@ -82,6 +82,11 @@ def titled(title: str, lines: Sequence[Mapping[str, str]], note: str, width: int
     return Group(heading, fitted(texts, width) if lines else Text("none"))
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 finding`, `2 findings`, `3 identities`."""
+    return f"{number} {noun if number == 1 else f'{noun[:-1]}ies' if noun.endswith('y') else f'{noun}s'}"
+
+
 def fitted(lines: Sequence[Line], width: int) -> Table:
     """The lines with a column for each value; on a narrow screen neighbours share columns, as few as necessary."""
     names = list(lines[0]) if lines else []

@@ -21,7 +21,7 @@ from ops.outputs.plan import (
     sections,
     why,
 )
-from ops.outputs.tables import titled
+from ops.outputs.tables import counted, titled
 from ops.rehearsal.configuration import StackCopy
 from ops.rehearsal.sign_ins import SignIns
 from ops.world.ownership import ResourceOwner
@@ -195,7 +195,7 @@ def _some(names: Sequence[str]) -> str:
 def verdict(rehearsal: Rehearsal, forbidden: Collection[Operation]) -> str:
     findings = rehearsal.findings(forbidden)
     subject = f"rehearsal of {rehearsal.stack}, {rehearsal.base} to {rehearsal.head}"
-    return f"{subject}: {'no findings' if not findings else f'{len(findings)} findings'}"
+    return f"{subject}: {counted(len(findings), 'finding') if findings else 'no findings'}"
 
 
 def screen(rehearsal: Rehearsal, forbidden: Collection[Operation], width: int) -> RenderableType:
@@ -234,7 +234,7 @@ def _sections(rehearsal: Rehearsal) -> Iterator[tuple[str, Lines, str]]:
         yield "credentials in use that would be lost", lines, ""
     failed = [*_failed(rehearsal.sign_ins, "during the run"), *_failed(rehearsal.new_pods, "in new pods after it")]
     worked, refused = rehearsal.worked_sign_ins, rehearsal.failed_sign_ins
-    yield "failed sign-ins", failed, f"{refused} failed, {worked} worked, {len(rehearsal.sign_ins)} clients"
+    yield "failed sign-ins", failed, f"{refused} failed, {worked} worked, {counted(len(rehearsal.sign_ins), 'client')}"
     if rehearsal.restarts:
         lines = [
             {**owner_cells(restart.owner), "Deployment": ", ".join(restart.deployments), "reason": restart.reason}

@@ -39,7 +39,7 @@ def _is_up(engine: FakeEngine, **dates: Any) -> None:
     row = output("managed-azure-ingress", "ingress-hc1-json", **dates)
     outputs = {
         "clusterSide": "hypershift",
-        "commit": "0123456789abcdef",
+        "commit": "0123456789abcdef-dirty",
         "hostedClusters": {"hc1": {"controlPlane": {"ingress": row}}},
     }
     root = {"urn": "urn:pulumi:hc1-dev::idstack::pulumi:pulumi:Stack::idstack-hc1-dev", "type": "pulumi:pulumi:Stack"}
@@ -65,6 +65,7 @@ def test_a_stack_whose_file_is_not_the_fleets_is_named_before_anything_runs(
     printed = idstack("fleet", "up", "--environment", "dev", "--yes")
     assert printed.code == 1
     assert "Pulumi.shared-dev.yaml, Pulumi.hc1-dev.yaml, Pulumi.hc2-dev.yaml" in printed.error
+    assert "fleet prepare --file fleet.yaml --environment dev` writes them" in printed.error
     assert engine.calls == []
 
 
@@ -91,7 +92,7 @@ def test_the_status_of_a_fleet_that_is_well_ends_with_0(project: Path, engine: F
         "wave": "wave 1",
         "isUp": True,
         "updated": "2026-11-23T08:16:49Z",
-        "commit": "0123456789abcdef",
+        "commit": "0123456789abcdef-dirty",
         "nearestExpiry": _after(60),
         "expired": [],
         "overdueRenewals": [],
@@ -116,6 +117,7 @@ def test_what_is_overdue_or_expired_decides_the_exit_code(
     assert printed.code == code
     assert reason in printed.error
     assert "ingress" in printed.output
+    assert "0123456789-dirty" in printed.output
 
 
 def test_the_status_says_that_the_operator_is_not_asked(project: Path, engine: FakeEngine, idstack: Idstack) -> None:

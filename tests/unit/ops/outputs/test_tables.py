@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ops.outputs.rows import Row
-from ops.outputs.tables import credentials, sign_ins
+from ops.outputs.tables import counted, credentials, sign_ins
 from ops.world.probes import ProbeResult
 from tests.unit.ops.stacks import refused, report
 
@@ -134,6 +134,14 @@ def test_the_longest_name_of_a_secret_is_not_broken_either(width: int) -> None:
     assert path in printed(sign_ins([longest], MOUNTS, width), width).split()
     elsewhere = replace(GREEN[0], probes=(ProbeResult("probe-cpo", report("/mnt/certs/cpo-hc1-json")),))
     assert "/mnt/certs/cpo-hc1-json" in printed(sign_ins([elsewhere], MOUNTS, width), width).split()
+
+
+def test_one_is_singular() -> None:
+    assert [counted(1, "identity"), counted(2, "identity"), counted(0, "file")] == [
+        "1 identity",
+        "2 identities",
+        "0 files",
+    ]
 
 
 def test_days_left_are_green_then_yellow_then_red() -> None:
