@@ -9,12 +9,11 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
-from rich.box import HEAVY_HEAD
-from rich.table import Table
 
 from identity.azure.client import AzureClient
 from ops.access.clients import deployer
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
+from ops.outputs.tables import titled
 from ops.stack.engine import Engine
 from ops.stack.environment import project_name
 from ops.stack.errors import CommandError
@@ -58,7 +57,8 @@ def sweep(
             "nothing was deleted, because these stacks cannot be read and may have the resources: "
             + "; ".join(f"{name} ({why})" for name, why in stacks.unread.items())
         )
-    project, vault = project_name(engine.root), _vault(engine, stacks)
+    project = project_name(engine.root)
+    vault = None if engine.stack in stacks.unread else engine.outputs().get("keyVaultId")
     with deployer(engine) as azure:
 
         def search() -> list[LeftOver]:
@@ -111,20 +111,14 @@ def _require_no_run(engine: Engine, azure: AzureClient, stacks: Stacks, *, is_su
             )
 
 
-def _vault(engine: Engine, stacks: Stacks) -> str | None:
-    return None if engine.stack in stacks.unread else engine.outputs().get("keyVaultId")
-
-
 def _show(left_overs: Sequence[LeftOver], stacks: Stacks, screen: Screen) -> None:
     for name, why in stacks.unread.items():
         screen.console.print(f"not read, so that its resources may be listed: {name} ({why})")
-    if not left_overs:
-        screen.console.print("there are no leftovers")
-        return
-    table = Table("what", "name", "reason", "owned by idstack", box=HEAVY_HEAD)
-    for left_over in left_overs:
-        table.add_row(left_over.kind, left_over.name, left_over.reason, _ours(left_over))
-    screen.console.print(table)
+    lines = [
+        {"what": found.kind, "name": found.name, "reason": found.reason, "owned by idstack": _ours(found)}
+        for found in left_overs
+    ]
+    screen.console.print(titled("leftovers", lines, "", screen.console.width))
 
 
 def _ours(left_over: LeftOver) -> str:
