@@ -25,7 +25,7 @@ PYTHON := .venv/bin/python
 # What a stack needs; all other targets are for work on the project itself.
 OF_A_STACK := help|setup|up|preview|renew|recover|down|pin
 LISTED := grep -E '^[a-z0-9-]+:.*\#\# ' $(firstword $(MAKEFILE_LIST))
-SHOWN := awk -F ':.*\#\# ' '{printf "  make %-10s %s\n", $$1, $$2}'
+SHOWN := awk -F ':.*\#\# ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 help: ## Show this list
 	@$(LISTED) | grep -E '^($(OF_A_STACK)):' | $(SHOWN)
