@@ -88,7 +88,7 @@ def rotate(
         inspector(context).show_status(engine, screen)
         return
     if revoke:
-        screen.console.print(_revocation(identities))
+        screen.console.print(_revocation(identities, now=False))
     else:
         _check_pods(identities, screen, force=force)
     _run(engine, screen, identities, RenewalRequest.FORCE if force or revoke else RenewalRequest.RENEW, context.args)
@@ -102,7 +102,7 @@ def _replace(engine: Engine, screen: Screen, identities: Sequence[Renewable], ar
 
     Raises CommandError with the withdrawn and the unchanged ones if it fails.
     """
-    screen.console.print(_revocation_now(identities))
+    screen.console.print(_revocation(identities, now=True))
     try:
         _run(engine, screen, identities, RenewalRequest.REPLACE, arguments)
     except LockedError:
@@ -158,26 +158,19 @@ def _check_pods(identities: Iterable[Renewable], screen: Screen, *, force: bool)
     screen.console.print(f"These pods cannot sign in if they have not loaded the current certificate yet:\n{listed}")
 
 
-def _list_pods(identities: Iterable[Renewable]) -> str:
-    return "\n".join(f"  {identity.name}: {pods(identity)}" for identity in identities)
-
-
-def _revocation_now(identities: Iterable[Renewable]) -> str:
+def _revocation(identities: Iterable[Renewable], *, now: bool) -> str:
+    if now:
+        first = "Every certificate is withdrawn now; then new ones are issued, proven and delivered.\nNo old key can"
+        more, until, after = " any more", "the new credential is delivered and they load it", " after this command"
+    else:
+        first = (
+            "A new certificate is delivered first; then the leaked one is withdrawn.\nFrom then on the old key cannot"
+        )
+        more, until, after = "", "they load the new credential", ""
     return (
-        "Every certificate is withdrawn now; then new ones are issued, proven and delivered.\n"
-        "No old key can sign in any more. Tokens issued before stay valid for up to 90 minutes.\n"
-        "These pods cannot sign in until the new credential is delivered and they load it, at the latest 6 hours after "
-        f"the CSI driver has polled; restart them after this command to speed that up:\n{_list_pods(identities)}"
-    )
-
-
-def _revocation(identities: Iterable[Renewable]) -> str:
-    return (
-        "A new certificate is delivered first; then the leaked one is withdrawn.\n"
-        "From then on the old key cannot sign in. Tokens issued before stay valid for up to 90 minutes.\n"
-        "These pods cannot sign in until they load the new credential, at the latest 6 hours after the CSI driver "
-        f"has polled; restart them to speed that up:\n{_list_pods(identities)}"
-    )
+        f"{first} sign in{more}. Tokens issued before stay valid for up to 90 minutes.\nThese pods cannot sign in "
+        f"until {until}, at the latest 6 hours after the CSI driver has polled; restart them{after} to speed that up:\n"
+    ) + "\n".join(f"  {identity.name}: {pods(identity)}" for identity in identities)
 
 
 _MOUNTS: Final = {row.field: row.mounts for row in CONTROL_PLANE}

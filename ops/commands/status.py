@@ -137,8 +137,9 @@ def _print(status: Status, environment: LocalEnvironment | None, console: Consol
         shown.append(conditions_table(cluster.conditions, width))
     if cluster.mounts:
         shown.append(mounts_table(cluster.mounts, width))
-    unread = (f"not read: {why}" for why in status.unread)
-    for part in (*shown, *unread, *findings(status.examination.results)):
+    if status.unread:
+        shown.append("\n".join(f"not read: {why}" for why in status.unread))
+    for part in (*shown, *findings(status.examination.results)):
         if part is not table:
             console.print()
         console.print(part)

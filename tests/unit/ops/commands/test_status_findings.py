@@ -60,12 +60,14 @@ def test_what_the_doctor_finds_is_told_with_its_fix_and_is_an_error(
 def test_what_could_not_be_read_is_named_and_is_not_sound(
     idstack: Idstack, findings: list[CheckResult], command: list[str]
 ) -> None:
-    findings.append(broken(status=CheckStatus.NOT_CHECKED, evidence="403: it takes Reader"))
+    reasons = ["403: it takes Reader", "404: no such pod"]
+    findings += [broken(status=CheckStatus.NOT_CHECKED, evidence=reason) for reason in reasons]
 
     printed = idstack(*command, "--stack", "dev")
 
     assert printed.code == 3
-    assert printed.error.endswith("idstack: not read, so that it may be broken (1):\n403: it takes Reader\n")
+    assert printed.error.endswith("\n".join(["idstack: not read, so that it may be broken (2):", *reasons, ""]))
+    assert (f"\n\nnot read: {reasons[0]}\nnot read: {reasons[1]}\n" in printed.output) == (command == ["status"])
 
 
 @pytest.mark.parametrize("command", ["status", "graph"])
