@@ -18,9 +18,9 @@ from pulumi_kubernetes.provider import Provider as KubernetesProvider
 from components.azure.management_cluster import ManagementCluster
 from components.azure.providers import ClusterConnection, Providers
 from components.plugin.resources import ClusterGate
-from identity.aks import kinds
 from identity.aks.azure_rbac import decode
 from identity.aks.exec_user import exec_user
+from identity.aks.kinds import required_kinds
 from identity.aks.kubeconfig import Kubeconfig
 from identity.aks.login import Login
 from identity.aks.login_from_settings import login_of
@@ -99,14 +99,6 @@ def access_gate(
         kinds=[kind.path for kind in required_kinds(settings)],
         timeoutSeconds=_NEW_CLUSTER_SECONDS,
         opts=pulumi.ResourceOptions(depends_on=cluster.ready, provider=own),
-    )
-
-
-def required_kinds(settings: Settings) -> tuple[kinds.CustomKind, ...]:
-    """The custom kinds of the stack's objects, which the API server must serve."""
-    return kinds.required_kinds(
-        makes_cluster_side=settings.makes_cluster_sides,
-        applies_hosted_clusters=any(cluster.hosted_cluster for cluster in settings.hosted_clusters),
     )
 
 

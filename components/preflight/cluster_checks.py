@@ -13,14 +13,13 @@ from typing import Any, Final, TypeVar
 import pulumi
 
 from components.azure.providers import Providers, provider_error
-from components.kubernetes.provider import PUBLIC_FQDN, cluster_login, file_content, required_kinds, signed_in
+from components.kubernetes.provider import PUBLIC_FQDN, cluster_login, file_content, signed_in
 from components.preflight.shared_stack import of_own_state, this_stack
 from identity import resource_types
 from identity.aks.api_server import AccessRequirements, ApiServer
 from identity.aks.azure_rbac import AksCluster, explained
 from identity.aks.control_planes import control_planes, described, unreadable
 from identity.aks.kubeconfig import Kubeconfig
-from identity.aks.permissions import needed, rights_of
 from identity.azure.errors import AccessError
 from identity.credentials.service_account_key import UnusableKeyError, is_read_by_hypershift
 from identity.hypershift import HOSTED_CLUSTER_PATH
@@ -150,7 +149,9 @@ async def check_access(settings: Settings, reader: ClusterReader | None) -> None
         return
     if reader.aks.is_off:
         raise pulumi.RunError(f"idstack:managementCluster: {reader.aks.explanation}. Nothing was changed.")
-    required = AccessRequirements() if cluster.create is not None else _requirements(settings)
+    # A preview requires nothing, as it makes no object.
+    is_required = cluster.create is None and not pulumi.runtime.is_dry_run()
+    required = AccessRequirements.of(settings) if is_required else AccessRequirements()
 
     def wait_until_ready(server: ApiServer) -> None:
         server.check_sign_in()
@@ -160,13 +161,6 @@ async def check_access(settings: Settings, reader: ClusterReader | None) -> None
         await reader.ask(wait_until_ready)
     except AccessError as error:
         raise pulumi.RunError(f"idstack:managementCluster: {error}. Nothing was changed.") from None
-
-
-def _requirements(settings: Settings) -> AccessRequirements:
-    """What an update requires before its first object; a preview requires nothing."""
-    if pulumi.runtime.is_dry_run():
-        return AccessRequirements()
-    return AccessRequirements(needed(rights_of(settings)), required_kinds(settings))
 
 
 _LEAVE_IT: Final = "Then the namespace stays in the cluster, with what HyperShift has in it"

@@ -12,19 +12,20 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import httpx
 
 from identity.aks import azure_rbac, cluster_user
 from identity.aks.azure_rbac import DENIAL, AksCluster
 from identity.aks.cluster_user import ClusterCredential, address, client, trust_of, unusable_cluster
-from identity.aks.kinds import CustomKind, sources
+from identity.aks.kinds import CustomKind, required_kinds, sources
 from identity.aks.kubeconfig import Kubeconfig, MalformedKubeconfigError
-from identity.aks.permissions import Permission
+from identity.aks.permissions import Permission, needed, rights_of
 from identity.azure.claims import claims_of
 from identity.azure.errors import AccessError, ForbiddenError
 from identity.credentials.backoff import Backoff
+from identity.settings import Settings
 
 _TIMEOUT: Final = 15.0
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -47,6 +48,11 @@ class AccessRequirements:
 
     permissions: tuple[Permission, ...] = ()
     kinds: tuple[CustomKind, ...] = ()
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """The permissions of a stack's deployer, and the kinds of its objects."""
+        return cls(needed(rights_of(settings)), required_kinds(settings))
 
 
 class ApiServer:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from identity.hypershift import API_VERSION
+from identity.settings import Settings
 
 _ADD_ON: Final = "the add-on azure-keyvault-secrets-provider"
 # It applies the CRDs of HyperShift and of Cluster API's Azure provider
@@ -44,10 +45,11 @@ HOSTED_CLUSTERS: Final = CustomKind(API_VERSION, "hostedclusters", _HYPERSHIFT)
 _ALL: Final = (SECRET_PROVIDER_CLASSES, AZURE_CLUSTER_IDENTITIES, HOSTED_CLUSTERS)
 
 
-def required_kinds(*, makes_cluster_side: bool, applies_hosted_clusters: bool) -> tuple[CustomKind, ...]:
-    """The custom kinds of a stack's objects, by what it makes on the management cluster."""
-    cluster_side = (SECRET_PROVIDER_CLASSES, AZURE_CLUSTER_IDENTITIES) if makes_cluster_side else ()
-    return (*cluster_side, *((HOSTED_CLUSTERS,) if applies_hosted_clusters else ()))
+def required_kinds(settings: Settings) -> tuple[CustomKind, ...]:
+    """The custom kinds of the stack's objects, which the API server must serve."""
+    cluster_side = (SECRET_PROVIDER_CLASSES, AZURE_CLUSTER_IDENTITIES) if settings.makes_cluster_sides else ()
+    is_applied = any(cluster.hosted_cluster for cluster in settings.hosted_clusters)
+    return (*cluster_side, *((HOSTED_CLUSTERS,) if is_applied else ()))
 
 
 def kind_of(path: str) -> CustomKind:

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from contextlib import chdir
 from typing import Any
 
-from identity.aks.permissions import Permission, needed, permissions, rights_of
+from identity.aks.api_server import AccessRequirements
+from identity.aks.permissions import permissions
 from identity.clouds import LOCAL_CLOUD, LocalEnvironment
 from identity.settings import ConfigurationError, Settings, load_settings
 from identity.settings.rules.authentication import OF_ONE_TYPE, refuse_changed_authentication
@@ -73,12 +74,12 @@ def _report(engine: Engine, error: ConfigurationError) -> str:
     return str(error)
 
 
-def rights_on_cluster(engine: Engine) -> tuple[Permission, ...]:
-    """The stack's rights on its management cluster; for an invalid configuration those of all stacks."""
+def access_requirements(engine: Engine) -> AccessRequirements:
+    """What the stack needs on its management cluster; for an invalid configuration the permissions of all stacks."""
     try:
-        return needed(rights_of(settings_of(engine)))
+        return AccessRequirements.of(settings_of(engine))
     except CommandError:
-        return permissions()
+        return AccessRequirements(permissions())
 
 
 def settings_in_the_file_of(engine: Engine) -> Settings:

@@ -13,7 +13,6 @@ from typing import Any, Final, TypeAlias
 from urllib.parse import SplitResult, parse_qs, quote, urlsplit
 
 from identity.aks.api_server import AccessRequirements, ApiServer
-from identity.aks.kinds import CustomKind, required_kinds
 from identity.aks.permissions import Permission
 from identity.azure.client import AzureClient
 from identity.azure.errors import AccessError, AzureRefusedError
@@ -23,11 +22,10 @@ from identity.settings.schema.problems import NAMESPACE, for_stack, path_of, val
 from identity.settings.schema.schema_node import PLACEHOLDER
 from ops.access.clients import api_server, deployer, sign_in_refusal
 from ops.stack import local_cloud, lock
-from ops.stack.configuration import named_clusters
 from ops.stack.engine import Engine
 from ops.stack.environment import project_name
 from ops.stack.errors import CommandError, NoManagementClusterError, why_unreadable
-from ops.stack.settings import rights_on_cluster, settings_in_the_file_of
+from ops.stack.settings import access_requirements, settings_in_the_file_of
 from ops.stack.stack_document import backend_folder
 from ops.stack.state_file import StateDamagedError
 from ops.world.azure import read_azure
@@ -150,7 +148,7 @@ def _cluster(
         with api_server(engine) as server:
             access: SeenAccess | Unread = NOT_READ
             if Part.ACCESS in parts:
-                access = read_access(server, engine.configured(), rights_on_cluster(engine))
+                access = read_access(server, access_requirements(engine))
             if isinstance(state, Unread) or not set(parts) & {Part.CONTROL_PLANES, Part.REPORTS}:
                 return access, {}
             return access, dict(read_control_planes(server, state, parts, mounts))
@@ -200,13 +198,11 @@ def _refused_values(engine: Engine, problems: tuple[Problem, ...]) -> Iterator[R
 _READS: Final = frozenset({"get", "list", "watch"})
 
 
-def read_access(
-    server: ApiServer, configuration: Mapping[str, Any], needed: tuple[Permission, ...]
-) -> SeenAccess | Unread:
-    """Sign in, and check the permissions and every kind that a stack with this configuration needs."""
+def read_access(server: ApiServer, required: AccessRequirements) -> SeenAccess | Unread:
+    """Sign in, and check the permissions and every kind that a stack needs."""
     try:
         server.check_sign_in()
-        missing = server.missing(AccessRequirements(needed, _kinds(configuration)))
+        missing = server.missing(required)
     except AccessError as error:
         return refused(error)
     return SeenAccess(
@@ -214,7 +210,7 @@ def read_access(
         who=server.who,
         missing=tuple(missing),
         hint=server.hint,
-        is_read_only=_is_read_only(needed, server.lacking),
+        is_read_only=_is_read_only(required.permissions, server.lacking),
     )
 
 
@@ -237,17 +233,6 @@ def _is_read_only(needed: Collection[Permission], lacking: Collection[Permission
     reads = [permission for permission in needed if permission.verb in _READS]
     writes = [permission for permission in needed if permission.verb not in _READS]
     return set(writes) <= set(lacking) and not set(reads) <= set(lacking)
-
-
-def _kinds(configuration: Mapping[str, Any]) -> tuple[CustomKind, ...]:
-    """The custom kinds of the stack's objects."""
-    clusters = list(named_clusters(configuration.get("hostedClusters")))
-    side = configuration.get("clusterSide", Settings.model_fields["cluster_side"].default)
-    have_credentials = any(cluster.get("authentication") != "workload-identities" for cluster in clusters)
-    return required_kinds(
-        makes_cluster_side=side == "stack" and have_credentials,
-        applies_hosted_clusters=any(cluster.get("hostedCluster") for cluster in clusters),
-    )
 
 
 _LOCKS: Final = "locks/organization"

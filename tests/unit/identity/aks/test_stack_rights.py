@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from identity.aks.azure_rbac import AksCluster, explained, role_for
+from identity.aks.kinds import required_kinds
 from identity.aks.permissions import Permission, cluster_wide_manifests, manifests, needed, permissions, rights_of
 from identity.azure.errors import AccessError
 from identity.roles import AKS_RBAC_ADMIN_ROLE, AKS_RBAC_CLUSTER_ADMIN_ROLE, Role
@@ -67,6 +68,18 @@ def test_a_signing_keys_secret_is_the_only_one_beside_the_hosted_clusters(
 
 def test_a_stack_that_makes_nothing_there_needs_nothing() -> None:
     assert rights_of(load(configuration(clusterSide="hypershift"))) == ()
+
+
+@pytest.mark.parametrize(
+    ("clusters", "kinds"),
+    [
+        ({"clusterSide": "stack"}, {"secretproviderclasses", "azureclusteridentities"}),
+        ({"clusterSide": "hypershift"}, set()),
+        ({"clusterSide": "hypershift", "hostedClusters": [hosted_cluster(hostedCluster=HOSTED)]}, {"hostedclusters"}),
+    ],
+)
+def test_kinds_are_those_of_what_the_stack_makes(clusters: dict[str, Any], kinds: set[str]) -> None:
+    assert {kind.plural for kind in required_kinds(load(configuration(**clusters)))} == kinds
 
 
 @pytest.mark.parametrize("blocks", [True, False])

@@ -21,7 +21,7 @@ from tests.unit.ops.conftest import FakeEngine, Idstack
 
 @pytest.fixture
 def api(cluster_api: FakeApiServer, engine: FakeEngine) -> FakeApiServer:
-    engine.configures(hostedClusters=[{"name": "hc1"}])
+    engine.configures(**configuration(managementCluster__kubeconfig=ABSENT))
     return cluster_api
 
 

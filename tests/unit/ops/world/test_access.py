@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, cast
-
-import pytest
+from typing import cast
 
 from identity.aks.api_server import AccessRequirements, ApiServer
 from identity.aks.permissions import Permission, permissions
@@ -38,15 +36,15 @@ class FakeApiServer:
     def hint(self) -> str:
         return f"give {len(self.lacking)} permissions"
 
-    def read(self, needed: tuple[Permission, ...] = permissions(), **configuration: Any) -> SeenAccess | Unread:
-        return read_access(cast(ApiServer, self), configuration, needed)
+    def read(self, *needed: Permission) -> SeenAccess | Unread:
+        return read_access(cast(ApiServer, self), AccessRequirements(needed or permissions()))
 
 
 def test_the_stacks_own_rights_are_asked_for() -> None:
     refused = frozenset({Permission("", "secrets", "get", "clusters-hc1", "azure-cloud-config")})
     server = FakeApiServer(refused=refused)
 
-    found = server.read((*permissions(), *refused))
+    found = server.read(*permissions(), *refused)
 
     assert isinstance(found, SeenAccess)
     assert server.asked.permissions == (*permissions(), *refused)
@@ -62,28 +60,6 @@ def test_a_sign_in_that_may_not_be_tried_is_unread_and_one_that_fails_a_fault() 
         assert isinstance(found, SeenAccess)
         assert found.missing == (f"a sign-in: {error}",)
         assert "docs/guides/aks-access.md" in found.hint
-
-
-@pytest.mark.parametrize(
-    ("configuration", "kinds"),
-    [
-        ({"hostedClusters": [{"name": "hc1"}]}, {"secretproviderclasses", "azureclusteridentities"}),
-        ({"hostedClusters": [{"name": "hc1", "authentication": "workload-identities"}]}, set()),
-        ({"clusterSide": "hypershift"}, set()),
-        ({"hostedClusters": "hc1"}, set()),
-        ({"clusterSide": "hypershift", "hostedClusters": [{"name": "hc1"}]}, set()),
-        (
-            {"clusterSide": "hypershift", "hostedClusters": [{"name": "hc1", "hostedCluster": "hc1.yaml"}]},
-            {"hostedclusters"},
-        ),
-    ],
-)
-def test_kinds_are_asked_for_by_what_the_stack_makes(configuration: dict[str, Any], kinds: set[str]) -> None:
-    server = FakeApiServer()
-
-    server.read(**configuration)
-
-    assert {kind.plural for kind in server.asked.kinds} == kinds
 
 
 def test_a_reader_differs_from_a_deployer_who_lacks_a_right() -> None:
