@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -20,11 +20,11 @@ from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.state import StateResource
 from ops.world import cluster_state
-from ops.world.azure import ManagedIdentities, read_managed_identities
+from ops.world.azure import ManagedIdentities, compare_managed_identities
 from ops.world.cluster_state import ClusterState
 from ops.world.probes import ProbesUnreachableError
 from ops.world.reader import read_world
-from ops.world.seen import Part, SeenControlPlane, Unread
+from ops.world.seen import Part, SeenControlPlane, SeenManagedIdentity, Unread
 from ops.world.selection import EVERYTHING, Selection
 
 
@@ -32,12 +32,13 @@ from ops.world.selection import EVERYTHING, Selection
 class Examination:
     """The results of `STATUS_CHECKS`, and what other tables show of the world that they judge.
 
-    `versions` are the current ones of the vault's secrets that were read, by name.
+    `versions` are the current ones of the vault's secrets that were read, by name; `managed_identities` are by ARM id.
     """
 
     results: tuple[CheckResult, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     control_planes: Mapping[str, SeenControlPlane | Unread] = field(default_factory=dict)
+    managed_identities: Mapping[str, SeenManagedIdentity | Unread | None] = field(default_factory=dict)
 
     @property
     def findings(self) -> tuple[CheckResult, ...]:
@@ -103,16 +104,20 @@ class NotSignedInError(CommandError):
     """Nothing can be read in Azure."""
 
 
-def examine(engine: Engine, selection: Selection = EVERYTHING) -> Examination:
-    """Check the selection now. Raises NotSignedInError, and CommandError without a local stack's cloud."""
+def examine(engine: Engine, selection: Selection = EVERYTHING, shown: Set[Part] = frozenset()) -> Examination:
+    """Check the selection now, and read the `shown` parts as well.
+
+    Raises NotSignedInError, and CommandError without a local stack's cloud.
+    """
     left_out = set() if engine.is_local else {Part.REPORTS}
     parts = {part for check in STATUS_CHECKS for part in check.needs} - left_out
-    world = read_world(engine, parts, selection)
+    world = read_world(engine, parts | shown, selection)
     if isinstance(world.sign_in, str):
         [refused] = [one for one in diagnose(world, [SIGN_IN]) if one.status is CheckStatus.BROKEN]
         raise NotSignedInError(f"signing in to Azure: {refused.evidence}; {refused.fix}")
     versions = {name: secret.version for name, secret in world.secrets.items() if isinstance(secret, SecretMetadata)}
-    return Examination(tuple(diagnose(world, STATUS_CHECKS)), versions, world.control_planes)
+    results = tuple(diagnose(world, STATUS_CHECKS))
+    return Examination(results, versions, world.control_planes, world.managed_identities)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,14 +173,15 @@ class Status:
 def read_status(engine: Engine, selection: Selection = EVERYTHING) -> Status:
     """Read the selection now. Raises as `brought_up` and `examine` do."""
     environment, outputs = local_cloud.of(engine.stack), brought_up(engine)
-    examination = examine(engine, selection)
+    is_listed = any(cluster.get("managedIdentities") for cluster in outputs.get("hostedClusters", {}).values())
+    examination = examine(engine, selection, {Part.MANAGED_IDENTITIES} if is_listed else frozenset())
     probes, unreachable = None, None
     try:
         probes = read_probes(environment, outputs)
     except ProbesUnreachableError as error:
         unreachable = error
     accounts = running_token_rows(outputs, probes)
-    managed = read_managed_identities(engine, outputs)
+    managed = compare_managed_identities(examination.managed_identities, outputs)
     cluster = cluster_state.compare(examination.control_planes, outputs, examination.versions)
     if cluster is not None:
         conditions = tuple(one for one in cluster.conditions if selection.has(one.cluster, None))

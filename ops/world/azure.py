@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from identity import resource_types
 from identity.azure.client import AzureClient, AzureObject
-from identity.azure.errors import AccessError, AzureRefusedError
+from identity.azure.errors import AzureRefusedError
 from identity.azure.records import (
     FederatedCredentialRecord,
     ManagedIdentityRecord,
@@ -25,10 +25,7 @@ from identity.credentials.openid_documents import UnusableIssuerError, keys_of_i
 from identity.naming import parse_arm_id, secret_id
 from identity.outputs import ManagedIdentityOutput, StackOutputs
 from identity.secrets_store import ADD_ON
-from ops.access.clients import deployer
-from ops.stack.engine import Engine
-from ops.stack.errors import CommandError
-from ops.world.expected import FederatedTrust, StackState
+from ops.world.expected import StackState, VaultRecord
 from ops.world.seen import (
     NOT_READ,
     AzureView,
@@ -39,7 +36,6 @@ from ops.world.seen import (
     SeenManagedIdentity,
     SeenPermission,
     SeenRoleDefinition,
-    SeenVault,
     Unread,
     attempt,
 )
@@ -100,24 +96,18 @@ def read_azure(azure: AzureClient | Unread, state: StackState, parts: Collection
             issuers=by_key(Part.ISSUERS, issuers, read_issuer),
             managed_identities=by_key(
                 Part.MANAGED_IDENTITIES,
-                (guest.resource_id for guest in state.guests if guest.resource_id),
+                (
+                    *(guest.resource_id for guest in state.guests if guest.resource_id),
+                    *(resource_id for cluster in state.clusters for resource_id in cluster.listed),
+                ),
                 read_seen_identity,
             ),
         )
 
 
-def _vault(azure: AzureClient, state: StackState) -> SeenVault | None:
+def _vault(azure: AzureClient, state: StackState) -> VaultRecord | None:
     resource = azure.resource(state.vault_id, resource_types.KEY_VAULT_API) if state.vault_id else None
-    if resource is None:
-        return None
-    properties = resource["properties"]
-    rules = properties.get("networkAcls") or {}
-    return SeenVault(
-        tenant_id=properties["tenantId"],
-        uses_roles=bool(properties.get("enableRbacAuthorization")),
-        public_network_access=properties.get("publicNetworkAccess") or "Enabled",
-        default_action=rules.get("defaultAction") or "Allow",
-    )
+    return None if resource is None else VaultRecord.of(resource)
 
 
 def _add_on(azure: AzureClient, state: StackState) -> SeenAddOn | None:
@@ -216,12 +206,7 @@ def read_seen_identity(azure: AzureClient, resource_id: str) -> SeenManagedIdent
     if managed is None:
         return None
     return SeenManagedIdentity(
-        client_id=managed.client_id,
-        trusts=tuple(
-            FederatedTrust(issuer=credential.issuer, subject=credential.subject, audience=audience)
-            for credential in federated_credentials(azure, resource_id)
-            for audience in credential.audiences
-        ),
+        client_id=managed.client_id, credentials=tuple(federated_credentials(azure, resource_id))
     )
 
 
@@ -370,26 +355,20 @@ class ManagedIdentities:
         return {"rows": [row.to_json() for row in self.rows], "unread": list(self.unread)}
 
 
-def read_managed_identities(engine: Engine, outputs: StackOutputs[str]) -> ManagedIdentities:
-    """The managed identities now, in the catalogue's order. Errors are in `unread`, not raised."""
-    if not any(cluster.get("managedIdentities") for cluster in outputs.get("hostedClusters", {}).values()):
-        return ManagedIdentities()
-    try:
-        with deployer(engine) as clients:
-            return _compare(outputs, clients)
-    except (AccessError, CommandError) as error:
-        return replace(_compare(outputs, None), unread=(f"the managed identities: {error}",))
-
-
-def _compare(outputs: StackOutputs[str], azure: AzureClient | None) -> ManagedIdentities:
-    """Read each from ARM; without a client no state is known."""
+def compare_managed_identities(
+    seen: Mapping[str, SeenManagedIdentity | Unread | None], outputs: StackOutputs[str]
+) -> ManagedIdentities:
+    """The managed identities of the outputs, in the catalogue's order; `seen` has those that were read, by ARM id."""
     unread: list[str] = []
-    rows = [
-        _row(cluster, row, output, described.get("hostedClusterSpec", {}).get("issuerURL", ""), azure, unread)
-        for cluster, described in outputs.get("hostedClusters", {}).items()
-        for row in _ROWS
-        if (output := described.get("managedIdentities", {}).get(row.field)) is not None
-    ]
+    rows: list[ManagedIdentityRow] = []
+    for cluster, described in outputs.get("hostedClusters", {}).items():
+        issuer = described.get("hostedClusterSpec", {}).get("issuerURL", "")
+        for row in _ROWS:
+            if (output := described.get("managedIdentities", {}).get(row.field)) is not None:
+                managed = seen.get(output["resourceID"], NOT_READ)
+                if isinstance(managed, Unread) and managed is not NOT_READ:
+                    unread.append(f"{row.field} of {cluster}: {managed.why}")
+                rows.append(_row(cluster, row, output, issuer, managed))
     return ManagedIdentities(tuple(rows), tuple(unread))
 
 
@@ -398,32 +377,25 @@ def _row(
     row: OptionalManagedIdentity | DataPlaneIdentity,
     output: ManagedIdentityOutput[str],
     issuer: str,
-    azure: AzureClient | None,
-    unread: list[str],
+    managed: SeenManagedIdentity | Unread | None,
 ) -> ManagedIdentityRow:
-    resource_id = output["resourceID"]
+    client_id, resource_id = output["clientID"], output["resourceID"]
     state: State = "not known"
-    federated = tuple(FederatedCredential(subject.word, subject.subject, "not known") for subject in row.subjects)
-    if azure is not None:
-        try:
-            managed = read_managed_identity(azure, resource_id)
-            if managed is None:
-                state = "missing"
-            else:
-                state = "exists" if managed.client_id == output["clientID"] else "replaced"
-            credentials = federated_credentials(azure, resource_id) if row.subjects else []
-            federated = tuple(
-                _credentials_by_name(row, resource_id, credentials)
-                if isinstance(row, OptionalManagedIdentity)
-                else _credentials_by_trust(row, issuer, credentials)
-            )
-        except AccessError as error:
-            unread.append(f"{row.field} of {cluster}: {error}")
+    if isinstance(managed, Unread):
+        federated = [FederatedCredential(subject.word, subject.subject, state) for subject in row.subjects]
+    else:
+        state = "missing" if managed is None else "exists" if managed.client_id == client_id else "replaced"
+        credentials = () if managed is None else managed.credentials
+        federated = list(
+            _credentials_by_name(row, resource_id, credentials)
+            if isinstance(row, OptionalManagedIdentity)
+            else _credentials_by_trust(row, issuer, credentials)
+        )
     if isinstance(row, OptionalManagedIdentity):
         roles = ", ".join(grant.role.name for grant in row.grants)
     else:
         roles = " or ".join(dict.fromkeys(grant.role.name for grant in (row.hypershift, row.builtin)))
-    return ManagedIdentityRow(cluster, row.field, output["clientID"], resource_id, roles, state, federated)
+    return ManagedIdentityRow(cluster, row.field, client_id, resource_id, roles, state, tuple(federated))
 
 
 def _credentials_by_name(
@@ -446,5 +418,5 @@ def _credentials_by_trust(
     """
     for subject in row.subjects:
         own = [credential for credential in credentials if credential.subject == subject.subject]
-        fits = any(credential.issuer == issuer and FEDERATED_AUDIENCE in credential.audiences for credential in own)
+        fits = any(credential.trusts(issuer, subject.subject, FEDERATED_AUDIENCE) for credential in own)
         yield FederatedCredential(subject.word, subject.subject, "exists" if fits else "replaced" if own else "missing")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final, Self, cast
 
 from identity import resource_types
 from identity.aks.probe_pod import CONTAINER
+from identity.azure.records import FederatedCredentialRecord, RoleAssignmentRecord
 from identity.catalogue import CONTROL_PLANE, FEDERATED_IDENTITIES
 from identity.catalogue_rows import ControlPlaneIdentity, GrantedIdentity, Mount
 from identity.naming import control_plane_namespace, resource_group_id, split_arm_id
@@ -23,14 +24,10 @@ _PROBES: Final = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExpectedRole:
+class StateRole(RoleAssignmentRecord):
     """A role assignment in the state; `resource` is its name in the program."""
 
     resource: str
-    id: str  # ARM id
-    principal_id: str
-    role_definition_id: str
-    scope: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,22 +56,13 @@ class GrantedPrincipal:
 
     cluster: str
     identity: str  # its field in the HostedCluster API
-    roles: tuple[ExpectedRole, ...]
+    roles: tuple[StateRole, ...]
     role_guid: str
     accesses: tuple[ExpectedAccess, ...]
 
     @property
     def owner(self) -> ResourceOwner:
         return ResourceOwner(self.cluster, self.identity)
-
-
-@dataclass(frozen=True, kw_only=True)
-class FederatedTrust:
-    """A federated credential, with which Entra ID compares the token of a service account."""
-
-    issuer: str
-    subject: str
-    audience: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +86,7 @@ class FederatedIdentity(GrantedPrincipal):
 
     resource_id: str  # ARM id
     client_id: str
-    trusts: tuple[FederatedTrust, ...]
+    credentials: tuple[FederatedCredentialRecord, ...]
     issuer: ExpectedIssuer | None
     probes: tuple[str, ...] = ()  # Deployments that sign in with its tokens, on a local stack alone
 
@@ -140,7 +128,7 @@ class Identity(GrantedPrincipal):
     secret_provider_class: str
     thumbprint: str | None
     generation: str | None
-    reader_roles: tuple[ExpectedRole, ...]
+    reader_roles: tuple[StateRole, ...]
     mounts: tuple[ExpectedMount, ...]
     # From `spec` of a HostedCluster to the object that names the identity; none if the API has no field for it.
     hosted_cluster_path: tuple[str, ...]
@@ -151,6 +139,7 @@ class Cluster:
     """One hosted cluster; `home` is the namespace of its HostedCluster, `namespace` that of its control plane.
 
     `guests` are the identities whose pods have tokens of service accounts; `side` creates the control plane's objects.
+    `listed` are the ARM ids of the managed identities in the outputs: the optional ones, and workload identities.
     """
 
     cluster: str
@@ -159,15 +148,29 @@ class Cluster:
     side: ClusterSide
     identities: tuple[Identity, ...]
     guests: tuple[FederatedIdentity, ...] = ()
+    listed: tuple[str, ...] = ()
     identity: None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnVault:
-    """The network rules that the stack gave its vault, as ARM spells them."""
+class VaultRecord:
+    """A key vault, as ARM has it or as the stack makes it; the network rules are as ARM spells them."""
 
+    tenant_id: str
+    uses_roles: bool
     public_network_access: str
     default_action: str
+
+    @classmethod
+    def of(cls, resource: Mapping[str, Any]) -> Self:
+        """Microsoft.KeyVault/vaults, of ARM's answer or of a state's inputs."""
+        properties = resource.get("properties") or {}
+        return cls(
+            tenant_id=properties.get("tenantId", ""),
+            uses_roles=bool(properties.get("enableRbacAuthorization")),
+            public_network_access=properties.get("publicNetworkAccess") or "Enabled",
+            default_action=(properties.get("networkAcls") or {}).get("defaultAction") or "Allow",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,8 +190,8 @@ class StackState:
     attach_command: str | None
     management_cluster: str | None
     clusters: tuple[Cluster, ...]
-    own_vault: OwnVault | None
-    reader_roles: tuple[ExpectedRole, ...]
+    own_vault: VaultRecord | None
+    reader_roles: tuple[StateRole, ...]
     pending: tuple[str, ...] = ()
     is_up: bool = True  # False: it was never brought up, and everything else is empty
 
@@ -211,7 +214,7 @@ class StackState:
 def expected(state: State) -> StackState:
     """The expectations of the checks for a stack with this state; empty if it was never brought up."""
     resources = _Resources([resource for resource in resources_in(state) if not resource.get("delete")])
-    outputs = outputs_of(state)
+    outputs, vaults = outputs_of(state), resources.of(ResourceOwner(), resource_types.VAULT)
     return StackState(
         cluster_side=outputs.get("clusterSide", "stack"),
         vault_id=outputs.get("keyVaultId", ""),
@@ -221,7 +224,7 @@ def expected(state: State) -> StackState:
         attach_command=outputs.get("keyVaultUserAttachCommand"),
         management_cluster=outputs.get("managementClusterId"),
         clusters=tuple(_clusters(outputs, resources)),
-        own_vault=_own_vault(resources.of(ResourceOwner(), resource_types.VAULT)),
+        own_vault=next((VaultRecord.of(vault.get("inputs", {})) for vault in vaults), None),
         reader_roles=resources.roles(ResourceOwner(), KEY_VAULT_USER),
         pending=tuple(
             f"{operation['type']} {name_of(operation['resource']['urn'])}"
@@ -242,32 +245,16 @@ class _Resources:
             self._by_type[type_token] = by_owner(self._resources, type_token)
         return self._by_type[type_token].get(owner, ())
 
-    def roles(self, owner: ResourceOwner, holder: ResourceOwner) -> tuple[ExpectedRole, ...]:
+    def roles(self, owner: ResourceOwner, holder: ResourceOwner) -> tuple[StateRole, ...]:
         """The role assignments of `holder` among an owner's resources."""
         roles = self.of(owner, resource_types.ROLE_ASSIGNMENT)
         return tuple(_role(role) for role in roles if self._ownership.holder(role["urn"]) == holder)
 
 
-def _role(resource: StateResource) -> ExpectedRole:
+def _role(resource: StateResource) -> StateRole:
     values = {**resource.get("inputs", {}), **resource.get("outputs", {})}
-    return ExpectedRole(
-        resource=name_of(resource["urn"]),
-        id=resource.get("id", ""),
-        principal_id=values["principalId"],
-        role_definition_id=values["roleDefinitionId"],
-        scope=values["scope"],
-    )
-
-
-def _own_vault(vaults: Sequence[StateResource]) -> OwnVault | None:
-    if not vaults:
-        return None
-    properties = vaults[0].get("inputs", {}).get("properties") or {}
-    rules = properties.get("networkAcls") or {}
-    return OwnVault(
-        public_network_access=properties.get("publicNetworkAccess") or "Enabled",
-        default_action=rules.get("defaultAction") or "Allow",
-    )
+    record = RoleAssignmentRecord.of({"id": resource.get("id", ""), "properties": values})
+    return StateRole(**vars(record), resource=name_of(resource["urn"]))
 
 
 def _clusters(outputs: StackOutputs[str], resources: _Resources) -> Iterator[Cluster]:
@@ -291,6 +278,7 @@ def _clusters(outputs: StackOutputs[str], resources: _Resources) -> Iterator[Clu
                 for row in FEDERATED_IDENTITIES
                 if (client_id := cluster.get("dataPlane", {}).get(row.field)) is not None
             ),
+            listed=tuple(managed["resourceID"] for managed in cluster.get("managedIdentities", {}).values()),
         )
 
 
@@ -319,9 +307,11 @@ def _federated(
         **vars(granted),
         resource_id=next((identity.get("id", "") for identity in identities), ""),
         client_id=client_id,
-        trusts=tuple(
-            FederatedTrust(issuer=inputs["issuer"], subject=inputs["subject"], audience=inputs["audiences"][0])
-            for inputs in (credential.get("inputs") or {} for credential in credentials)
+        credentials=tuple(
+            FederatedCredentialRecord.of(
+                {"id": found.get("id", ""), "name": name_of(found["urn"]), "properties": found.get("inputs") or {}}
+            )
+            for found in credentials
         ),
         issuer=issuer,
         probes=_PROBES.get(granted.identity, ()),
@@ -385,13 +375,13 @@ _NETWORK: Final = ("vnetID", "subnetID", "securityGroupID")
 _ZONES: Final = ("-dns", "Microsoft.Network/dnsZones")
 
 
-def accesses(roles: Sequence[ExpectedRole], spec: Mapping[str, Any]) -> tuple[ExpectedAccess, ...]:
+def accesses(roles: Sequence[StateRole], spec: Mapping[str, Any]) -> tuple[ExpectedAccess, ...]:
     """The places of one principal, each once; `spec` is the identity part of its HostedCluster."""
     azure = spec.get("platform", {}).get("azure", {})
     managed = resource_group_id(azure.get("subscriptionID", ""), azure.get("resourceGroup", "")).lower()
     places: dict[str, ExpectedAccess] = {}
 
-    def add(role: ExpectedRole, scope: str, type_: str) -> None:
+    def add(role: StateRole, scope: str, type_: str) -> None:
         places[scope.lower()] = ExpectedAccess(principal_id=role.principal_id, scope=scope, type=type_)
 
     for role in roles:

@@ -10,8 +10,8 @@ from itertools import takewhile
 from typing import Any, Final, Self, TypeVar
 
 from identity.azure.errors import AccessError
-from identity.azure.records import RoleAssignmentRecord, SecretMetadata
-from ops.world.expected import FederatedTrust, StackState
+from identity.azure.records import FederatedCredentialRecord, RoleAssignmentRecord, SecretMetadata
+from ops.world.expected import StackState, VaultRecord
 
 T = TypeVar("T")
 _MAX_LENGTH: Final = 300  # of a refusal, which ends with the service's JSON
@@ -149,14 +149,6 @@ class SeenAccess:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SeenVault:
-    tenant_id: str
-    uses_roles: bool
-    public_network_access: str
-    default_action: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class SeenAddOn:
     """The secrets-store add-on of an AKS cluster in ARM."""
 
@@ -208,7 +200,7 @@ class SeenManagedIdentity:
     """A managed identity with its federated credentials in ARM."""
 
     client_id: str
-    trusts: tuple[FederatedTrust, ...]
+    credentials: tuple[FederatedCredentialRecord, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -377,7 +369,7 @@ class AzureView:
     `issuers` by address, `managed_identities` by ARM id.
     """
 
-    vault: SeenVault | Unread | None = NOT_READ
+    vault: VaultRecord | Unread | None = NOT_READ
     secrets: Mapping[str, SecretMetadata | Unread | None] = field(default_factory=dict)
     add_on: SeenAddOn | Unread | None = NOT_READ
     roles: Mapping[str, RoleAssignmentRecord | Unread | None] = field(default_factory=dict)

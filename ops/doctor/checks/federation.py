@@ -69,23 +69,24 @@ def _find_federated_credential(world: StackWorld, identity: FederatedIdentity) -
     managed = entry(world.managed_identities, identity.resource_id)
     if managed is None:
         raise NotReadError("there is no managed identity to have one")
-    for trust in identity.trusts:
-        if trust not in managed.trusts:
-            code, other = _other(managed, trust.subject, trust.issuer)
+    for own in identity.credentials:
+        [audience] = own.audiences
+        if not any(found.trusts(own.issuer, own.subject, audience) for found in managed.credentials):
+            code, other = _other(managed, own.subject, own.issuer)
             evidence = (
-                f"{code}: no federated credential of {parse_arm_id(identity.resource_id).name} trusts {trust.subject} "
-                f"of {trust.issuer} for the audience {trust.audience}{other}"
+                f"{code}: no federated credential of {parse_arm_id(identity.resource_id).name} trusts {own.subject} "
+                f"of {own.issuer} for the audience {audience}{other}"
             )
             yield Fault(evidence=evidence, fix=world.repair)
 
 
 def _other(managed: SeenManagedIdentity, subject: str, issuer: str) -> tuple[str, str]:
     """The code of Entra ID's refusal, and the trusts instead. It compares issuer, subject and audience in turn."""
-    of_issuer = [trust for trust in managed.trusts if trust.issuer == issuer]
+    of_issuer = [found for found in managed.credentials if found.issuer == issuer]
     if not of_issuer:
-        issuers = ", ".join(dict.fromkeys(trust.issuer for trust in managed.trusts))
+        issuers = ", ".join(dict.fromkeys(found.issuer for found in managed.credentials))
         return "AADSTS700211", f"; it trusts {issuers}" if issuers else ""
-    of_subject = [trust.audience for trust in of_issuer if trust.subject == subject]
+    of_subject = [audience for found in of_issuer if found.subject == subject for audience in found.audiences]
     if not of_subject:
         return "AADSTS700213", ""
     return "AADSTS700212", f"; there is one for {', '.join(of_subject)}"

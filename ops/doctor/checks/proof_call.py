@@ -63,7 +63,7 @@ def _place(action: str, types: Iterable[str]) -> str | None:
 
 def _roles(world: StackWorld, access: ExpectedAccess) -> Iterator[SeenRoleDefinition]:
     for assignment in entry(world.assignments, access.key):
-        definition = entry(world.definitions, assignment.role_definition_id.rpartition("/")[2].lower())
+        definition = entry(world.definitions, assignment.role)
         if definition is not None:
             yield definition
 

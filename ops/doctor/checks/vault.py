@@ -9,7 +9,7 @@ from identity.credentials import rfc3339
 from identity.credentials.certificate_rules import CLOCK_SKEW
 from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_identity, of_stack
 from ops.doctor.model.lookups import renewal, role_fault
-from ops.world.expected import ExpectedRole, Identity
+from ops.world.expected import Identity, StateRole
 from ops.world.seen import NotReadError, Part, StackWorld, entry, known
 
 
@@ -94,7 +94,7 @@ def _find_secret_reader(world: StackWorld, identity: Identity) -> Iterator[Fault
     yield from _unreadable(world, identity.reader_roles, identity.secret)
 
 
-def _unreadable(world: StackWorld, roles: Iterable[ExpectedRole], name: str) -> Iterator[Fault]:
+def _unreadable(world: StackWorld, roles: Iterable[StateRole], name: str) -> Iterator[Fault]:
     """The faults of the key-vault-user's roles on the vault, or on the secret, of that name."""
     for role in roles:
         if evidence := role_fault(world, role):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from identity.credentials.symptom import GENERIC_PLACEHOLDERS, Symptom
-from ops.world.expected import ExpectedMount, ExpectedRole, Identity
+from ops.world.expected import ExpectedMount, Identity, StateRole
 from ops.world.seen import NotReadError, SeenPod, SeenReport, SeenWarning, StackWorld, entry, known
 
 # The begin of `identity.credentials.document.InvalidCredentialError`: the file exists, and its content is refused.
@@ -60,18 +60,17 @@ def last_warning(warnings: Iterable[SeenWarning], pod: str, reason: str) -> str:
     return " ".join(max(own, key=lambda warning: warning.last).message.split()) if own else ""
 
 
-def role_fault(world: StackWorld, role: ExpectedRole) -> str:
+def role_fault(world: StackWorld, role: StateRole) -> str:
     """What differs in ARM from an assignment of the state; empty if nothing does. Raises NotReadError."""
     assignment = entry(world.roles, role.id)
-    name = f"the role assignment {role.resource} ({role.id.rpartition('/')[2]}) at {role.scope}"
+    name = f"the role assignment {role.resource} ({role.name}) at {role.scope}"
     if assignment is None:
         return f"{name} does not exist"
     if assignment.principal_id != role.principal_id:
         return f"{name} is of the principal {assignment.principal_id}; the stack gave it to {role.principal_id}"
-    actual, expected = (
-        id.rpartition("/")[2].lower() for id in (assignment.role_definition_id, role.role_definition_id)
-    )
-    return "" if actual == expected else f"{name} has the role {actual}; the stack gave it {expected}"
+    if assignment.role != role.role:
+        return f"{name} has the role {assignment.role}; the stack gave it {role.role}"
+    return ""
 
 
 def renewal(world: StackWorld, identity: Identity) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -240,10 +240,10 @@ def findings(monkeypatch: pytest.MonkeyPatch) -> list[CheckResult]:
     return found
 
 
-def examined(engine: Engine, versions: Mapping[str, str]) -> Examination:
-    """Nothing is broken; what there is on the management cluster is read."""
-    planes = read_world(engine, {Part.STATE, Part.CONTROL_PLANES}).control_planes
-    return Examination((), versions, planes)
+def examined(engine: Engine, versions: Mapping[str, str], shown: Set[Part]) -> Examination:
+    """Nothing is broken; the management cluster and the parts that are shown as well are read."""
+    world = read_world(engine, {Part.STATE, Part.CONTROL_PLANES, *shown})
+    return Examination((), versions, world.control_planes, world.managed_identities)
 
 
 @pytest.fixture

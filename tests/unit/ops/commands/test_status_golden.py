@@ -88,8 +88,8 @@ def arm(monkeypatch: pytest.MonkeyPatch) -> FakeArm:
         ),
     )
     versions = {secret(row): "2" * 32 for row in ROWS}
-    monkeypatch.setattr(examination, "examine", lambda engine, *_: examined(engine, versions))
-    monkeypatch.setattr("ops.world.azure.deployer", lambda _: nullcontext(arm))
+    monkeypatch.setattr(examination, "examine", lambda engine, _, shown: examined(engine, versions, shown))
+    monkeypatch.setattr("ops.world.reader.deployer", lambda _: nullcontext(arm))
     for module in (status, examination):
         monkeypatch.setattr(module, "datetime", FrozenDate)
     return arm

@@ -47,7 +47,8 @@ def arm(monkeypatch: pytest.MonkeyPatch, engine: FakeEngine) -> FakeArm:
         answers.federated_credential(VELERO_JOB, JOB),
         *(trusted(subject.subject) for subject in ROW.subjects),
     )
-    monkeypatch.setattr("ops.world.azure.deployer", lambda _: nullcontext(arm))
+    monkeypatch.setattr("ops.world.reader.deployer", lambda _: nullcontext(arm))
+    monkeypatch.setattr("ops.doctor.examination.examine", lambda engine, _, shown: examined(engine, {}, shown))
     identities = {
         "velero": {"clientID": CLIENT, "resourceID": VELERO},
         "acrPull": {"clientID": CLIENT, "resourceID": PULL},
@@ -167,12 +168,12 @@ def test_azure_out_of_reach_is_a_line_and_not_sound(
     def refuse(*_: object) -> None:
         raise CommandError("signing in: AADSTS700016")
 
-    monkeypatch.setattr("ops.world.azure.deployer", refuse)
+    monkeypatch.setattr("ops.world.reader.deployer", refuse)
 
     printed = idstack("status", "--stack", "dev")
 
     assert printed.code == 3
-    assert "not read: the managed identities: signing in: AADSTS700016" in printed.output
+    assert "not read: acrPull of hc1: Azure: signing in: AADSTS700016" in printed.output
     assert f"hc1 acrPull {CLIENT} AcrPull not known" in lines(printed.output)
 
 
@@ -180,7 +181,7 @@ def test_a_stack_without_any_asks_nobody(
     arm: FakeArm, engine: FakeEngine, idstack: Idstack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine.has({"hostedClusters": {"hc1": {"namespace": "clusters", "controlPlane": {}}}})
-    monkeypatch.setattr("ops.world.azure.deployer", None)
+    monkeypatch.setattr("ops.world.reader.deployer", None)
 
     document = json.loads(idstack("status", "--stack", "dev", "--json").output)
 
@@ -190,7 +191,7 @@ def test_a_stack_without_any_asks_nobody(
 @pytest.fixture
 def api(cluster_api: FakeApiServer, monkeypatch: pytest.MonkeyPatch, engine: FakeEngine) -> FakeApiServer:
     """The cluster of a stack with one pod of an old version and a condition that is not as expected."""
-    monkeypatch.setattr("ops.doctor.examination.examine", lambda engine, *_: examined(engine, VERSIONS))
+    monkeypatch.setattr("ops.doctor.examination.examine", lambda engine, _, shown: examined(engine, VERSIONS, shown))
     engine.has({**OUTPUTS, "managementClusterId": CLUSTER})
     engine.configures(managementCluster={"resourceGroup": "aks-dev", "name": "mgmt"})
     broken = {"type": "ValidAzureKMSConfig", "status": "False", "reason": "AzureError", "message": "encrypt failed"}

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from identity.azure.records import RoleAssignmentRecord
-from ops.world.expected import ExpectedRole
+from ops.world.expected import StateRole, VaultRecord
 from ops.world.seen import (
     AzureView,
     HostedClusterCondition,
@@ -20,7 +20,6 @@ from ops.world.seen import (
     SeenLock,
     SeenPermission,
     SeenRun,
-    SeenVault,
     StackWorld,
     Unread,
     known,
@@ -47,16 +46,16 @@ def trusted(**changes: Any) -> Change:
     """One federated credential of `GUEST` is another: the service account of the first."""
 
     def change(world: StackWorld) -> StackWorld:
-        first, *others = worlds.guest(world, GUEST).trusts
-        return worlds.with_managed_identity(world, GUEST, trusts=(*others, replace(first, **changes)))
+        first, *others = worlds.guest(world, GUEST).credentials
+        return worlds.with_managed_identity(world, GUEST, credentials=(*others, replace(first, **changes)))
 
     return change
 
 
 def trusting_another_issuer(world: StackWorld) -> StackWorld:
     elsewhere = "https://elsewhere.blob.core.windows.net/elsewhere"
-    trusts = tuple(replace(trust, issuer=elsewhere) for trust in worlds.guest(world, GUEST).trusts)
-    return worlds.with_managed_identity(world, GUEST, trusts=trusts)
+    credentials = tuple(replace(one, issuer=elsewhere) for one in worlds.guest(world, GUEST).credentials)
+    return worlds.with_managed_identity(world, GUEST, credentials=credentials)
 
 
 def without_managed_identity(world: StackWorld) -> StackWorld:
@@ -118,7 +117,7 @@ def never_up(world: StackWorld) -> StackWorld:
 def vault(**changes: Any) -> Change:
     def change(world: StackWorld) -> StackWorld:
         vault = known(world.vault)
-        assert isinstance(vault, SeenVault)
+        assert isinstance(vault, VaultRecord)
         return worlds.all_unmounted(replace(world, vault=replace(vault, **changes)), FORBIDDEN)
 
     return change
@@ -138,7 +137,7 @@ def vault_gone(world: StackWorld) -> StackWorld:
     return worlds.all_unmounted(gone, "no such host: kv-idstack-local.vault.azure.net")
 
 
-def with_role(world: StackWorld, role: ExpectedRole, found: RoleAssignmentRecord | None) -> StackWorld:
+def with_role(world: StackWorld, role: StateRole, found: RoleAssignmentRecord | None) -> StackWorld:
     return replace(world, roles={**world.roles, role.id: found})
 
 

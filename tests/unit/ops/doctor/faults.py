@@ -206,7 +206,7 @@ FAULTS: Final = (
         "trust for another audience",
         "federated-credential",
         GUEST,
-        changes.trusted(audience="api://AzureADTokenExchange"),
+        changes.trusted(audiences=("api://AzureADTokenExchange",)),
     ),
     InjectedFault("trust in another issuer", "federated-credential", GUEST, changes.trusting_another_issuer),
     InjectedFault(

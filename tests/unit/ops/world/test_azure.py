@@ -11,10 +11,10 @@ import pytest
 
 from identity.azure.client import AzureClient
 from identity.azure.errors import AzureRefusedError
-from identity.azure.records import RoleAssignmentRecord, SecretMetadata
+from identity.azure.records import FederatedCredentialRecord, RoleAssignmentRecord, SecretMetadata
 from identity.credentials.openid_documents import discovery_document, jwks_document
 from ops.world.azure import read_azure, read_issuer, read_seen_identity
-from ops.world.expected import FederatedTrust
+from ops.world.expected import VaultRecord
 from ops.world.seen import (
     AzureView,
     Part,
@@ -24,7 +24,6 @@ from ops.world.seen import (
     SeenManagedIdentity,
     SeenPermission,
     SeenRoleDefinition,
-    SeenVault,
     Unread,
     known,
 )
@@ -136,7 +135,7 @@ def test_a_vault_is_its_tenant_its_kind_of_access_and_its_network() -> None:
 
     view = read(FakeAzure({STATE.vault_id: {"properties": properties}}), Part.VAULT)
 
-    assert view.vault == SeenVault(
+    assert view.vault == VaultRecord(
         tenant_id="t", uses_roles=False, public_network_access="Disabled", default_action="Deny"
     )
 
@@ -236,16 +235,11 @@ def test_an_issuer_that_does_not_answer_here_is_not_blamed(status: int | None) -
         read_issuer(azure({DISCOVERY: AzureRefusedError("no route", status)}), ISSUER)
 
 
-def test_a_managed_identity_has_a_trust_for_each_audience() -> None:
+def test_a_managed_identity_has_its_federated_credentials() -> None:
     credentials = f"{IDENTITY}/federatedIdentityCredentials"
-    audiences = ["openshift", "other"]
-    credential = answers.federated_credential(
-        f"{credentials}/c", "system:serviceaccount:a:b", issuer=ISSUER, audiences=audiences
-    )
+    credential = answers.federated_credential(f"{credentials}/c", "system:serviceaccount:a:b", issuer=ISSUER)
     found = {IDENTITY: answers.managed_identity(IDENTITY, "c"), credentials: [credential]}
 
-    trusts = tuple(
-        FederatedTrust(issuer=ISSUER, subject="system:serviceaccount:a:b", audience=audience) for audience in audiences
-    )
-    assert read_seen_identity(azure(found), IDENTITY) == SeenManagedIdentity(client_id="c", trusts=trusts)
+    records = (FederatedCredentialRecord.of(credential),)
+    assert read_seen_identity(azure(found), IDENTITY) == SeenManagedIdentity(client_id="c", credentials=records)
     assert read_seen_identity(azure({}), IDENTITY) is None

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from identity.azure.records import FederatedCredentialRecord
 from identity.catalogue import CONTROL_PLANE
-from ops.world.expected import ExpectedIssuer, ExpectedRole, FederatedTrust, accesses, expected
+from ops.world.expected import ExpectedIssuer, StateRole, accesses, expected
 from tests.unit.ops.stacks import output
 from tests.unit.ops.states import below, grants, identity, with_parents, workload
 from tests.unit.ops.states import cluster as hosted_cluster
@@ -111,9 +112,9 @@ def test_a_workload_identity_has_what_a_token_is_compared_with(
     )
 
     [kms] = found.guests
-    trust = FederatedTrust(issuer=ISSUER, subject=SUBJECT, audience="openshift")
+    credential = FederatedCredentialRecord.of({"id": "/id/1", "name": "a-credential", "properties": CREDENTIAL})
     assert (kms.resource_id, kms.client_id) == ("/id/kms", "client")
-    assert (kms.trusts, kms.issuer) == ((trust,), issuer)
+    assert (kms.credentials, kms.issuer) == ((credential,), issuer)
     [described] = cluster(kms=output(KMS.secret_provider_class, "kms-hc1-json")).values()
     managed = {**described, "dataPlane": {"diskMSIClientID": "client"}, "hostedClusterSpec": {"issuerURL": ISSUER}}
     [disk] = expected(state(stack(hostedClusters={"hc1": managed}))).guests
@@ -192,13 +193,20 @@ TYPES = {
 }
 
 
-def places(**scopes: str) -> dict[str, str]:
+def places(spec: Any, **scopes: str) -> dict[str, str]:
     """The resource type by scope, for roles at these scopes by the last word of their names."""
     roles = [
-        ExpectedRole(resource=f"hc1-x-roles-{word}", id=word, principal_id="p", role_definition_id="r", scope=scope)
+        StateRole(
+            resource=f"hc1-x-roles-{word}",
+            id=word,
+            principal_id="p",
+            principal_type=None,
+            role_definition_id="r",
+            scope=scope,
+        )
         for word, scope in scopes.items()
     ]
-    return {access.scope: access.type for access in accesses(roles, SPEC)}
+    return {access.scope: access.type for access in accesses(roles, spec)}
 
 
 @pytest.mark.parametrize(
@@ -221,16 +229,13 @@ def places(**scopes: str) -> dict[str, str]:
 def test_a_role_is_needed_at_the_places_within_its_scope(
     scopes: dict[str, str], expected_places: dict[str, str]
 ) -> None:
-    assert places(**scopes) == expected_places
+    assert places(SPEC, **scopes) == expected_places
 
 
 def test_one_group_for_everything_is_the_managed_one_with_its_resources() -> None:
     inside = {"platform": {"azure": {**SPEC["platform"]["azure"], "resourceGroup": "net"}}}
-    role = ExpectedRole(
-        resource="hc1-x-roles-managed", id="m", principal_id="p", role_definition_id="r", scope=f"{GROUPS}/NET"
-    )
 
-    assert {access.scope: access.type for access in accesses([role], inside)} == {
+    assert places(inside, managed=f"{GROUPS}/NET") == {
         f"{GROUPS}/NET": "",
         VNET: TYPES[VNET],
         SUBNET: TYPES[SUBNET],
