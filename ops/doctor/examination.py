@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
-from identity.azure.records import SecretMetadata
 from identity.outputs import StackOutputs
 from ops.doctor.checks.access import SIGN_IN
 from ops.doctor.checks.sign_in import REGISTRATION
@@ -24,7 +23,7 @@ from ops.world.azure import ManagedIdentities, compare_managed_identities
 from ops.world.cluster_state import ClusterState
 from ops.world.probes import ProbesUnreachableError
 from ops.world.reader import read_world
-from ops.world.seen import Part, SeenControlPlane, SeenManagedIdentity, Unread
+from ops.world.seen import Part, SeenManagedIdentity, Unread
 from ops.world.selection import EVERYTHING, Selection
 
 
@@ -32,12 +31,11 @@ from ops.world.selection import EVERYTHING, Selection
 class Examination:
     """The results of `STATUS_CHECKS`, and what other tables show of the world that they judge.
 
-    `versions` are the current ones of the vault's secrets that were read, by name; `managed_identities` are by ARM id.
+    `cluster` is None for a stack without a management cluster; `managed_identities` are by ARM id.
     """
 
     results: tuple[CheckResult, ...] = ()
-    versions: Mapping[str, str] = field(default_factory=dict)
-    control_planes: Mapping[str, SeenControlPlane | Unread] = field(default_factory=dict)
+    cluster: ClusterState | None = None
     managed_identities: Mapping[str, SeenManagedIdentity | Unread | None] = field(default_factory=dict)
 
     @property
@@ -115,9 +113,7 @@ def examine(engine: Engine, selection: Selection = EVERYTHING, shown: Set[Part] 
     if isinstance(world.sign_in, str):
         [refused] = [one for one in diagnose(world, [SIGN_IN]) if one.status is CheckStatus.BROKEN]
         raise NotSignedInError(f"signing in to Azure: {refused.evidence}; {refused.fix}")
-    versions = {name: secret.version for name, secret in world.secrets.items() if isinstance(secret, SecretMetadata)}
-    results = tuple(diagnose(world, STATUS_CHECKS))
-    return Examination(results, versions, world.control_planes, world.managed_identities)
+    return Examination(tuple(diagnose(world, STATUS_CHECKS)), cluster_state.compare(world), world.managed_identities)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,15 +145,10 @@ class Status:
         if self.unreachable is not None:
             raise self.unreachable
         doctor = f"`.venv/bin/idstack doctor --stack {self.stack}`"
-        failing = [
-            row.identity
-            for row in self.rows
-            if (row.not_after is not None and row.not_after <= self.at) or (row.probes and not row.is_green)
-        ]
+        failing = [row for row in self.rows if row.has_expired(self.at) or (row.probes and not row.is_green)]
         if failing:
-            raise CommandError(
-                f"these identities cannot sign in: {', '.join(failing)}. {doctor} finds the cause of each"
-            )
+            names = ", ".join(row.identity for row in failing)
+            raise CommandError(f"these identities cannot sign in: {names}. {doctor} finds the cause of each")
         if refused := [row.of.subject for row in self.accounts if not row.probe.is_ready]:
             raise CommandError(f"these service accounts cannot sign in: {', '.join(refused)}. {doctor} finds the cause")
         if wrong := [f"{row.identity} of {row.cluster}" for row in self.managed.rows if row.is_wrong]:
@@ -182,10 +173,6 @@ def read_status(engine: Engine, selection: Selection = EVERYTHING) -> Status:
         unreachable = error
     accounts = running_token_rows(outputs, probes)
     managed = compare_managed_identities(examination.managed_identities, outputs)
-    cluster = cluster_state.compare(examination.control_planes, outputs, examination.versions)
-    if cluster is not None:
-        conditions = tuple(one for one in cluster.conditions if selection.has(one.cluster, None))
-        cluster = replace(cluster, conditions=conditions, mounts=tuple(selection.of_rows(cluster.mounts)))
     return Status(
         stack=engine.stack,
         at=datetime.now(UTC),
@@ -193,7 +180,7 @@ def read_status(engine: Engine, selection: Selection = EVERYTHING) -> Status:
         rows=selection.of_rows(rows(outputs, probes)),
         accounts=[row for row in accounts if selection.has(row.of.cluster, row.of.row.field)],
         managed=replace(managed, rows=tuple(selection.of_rows(managed.rows))),
-        cluster=cluster,
+        cluster=examination.cluster,
         resources=engine.resources(),
         examination=examination,
         unreachable=unreachable,

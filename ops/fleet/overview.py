@@ -134,7 +134,7 @@ def _status(
         updated=rfc3339.parse(manifest["time"]) if manifest is not None else None,
         commit=outputs.get("commit"),
         expires=min(dates, default=None),
-        expired=tuple(row.identity for row in identities if row.not_after is not None and row.not_after <= now),
+        expired=tuple(row.identity for row in identities if row.has_expired(now)),
         overdue=tuple(row.identity for row in identities if row.is_overdue(now)),
         failure=max(
             (_failure(*result) for result in probed if not result[1].is_ready),

@@ -257,10 +257,10 @@ def _secret(row: Row, owner: ResourceOwner, now: datetime, *, is_read: bool) -> 
     """The secret, whose health follows from the dates: from `renewAfter` on `make renew` renews the certificate."""
     health, reason, detail = Health.UNKNOWN, "", "expiry not known"
     if row.not_after is not None:
-        health, detail = Health.OK, f"{(row.not_after - now).days} days, until {row.not_after:%Y-%m-%d}"
+        health, detail = Health.OK, f"{row.days_left(now)} days, until {row.not_after:%Y-%m-%d}"
         if row.renew_after is not None and row.renew_after <= now:
             health, reason = Health.WARNING, f"the renewal is due since {row.renew_after:%Y-%m-%d}"
-        if row.not_after <= now:
+        if row.has_expired(now):
             detail = f"expired {row.not_after:%Y-%m-%d}"
             health, reason = Health.ERROR, f"the certificate expired on {row.not_after:%Y-%m-%d}"
     if health is Health.OK and not is_read:

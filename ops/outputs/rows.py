@@ -57,6 +57,9 @@ class Row:
         """Whether its renewal has been due for more than two daily runs."""
         return self.renew_after is not None and now - self.renew_after > OVERDUE_AFTER
 
+    def has_expired(self, now: datetime) -> bool:
+        return self.not_after is not None and self.not_after <= now
+
     def days_left(self, now: datetime) -> int | None:
         """Days until the certificate expires, rounded down; negative afterwards, None without a date."""
         return (self.not_after - now).days if self.not_after else None

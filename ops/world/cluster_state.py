@@ -18,12 +18,13 @@ import httpx
 from identity.aks.api_server import ApiServer
 from identity.aks.probe_pod import CONTAINER
 from identity.azure.errors import AccessError
+from identity.azure.records import SecretMetadata
 from identity.credentials import rfc3339
 from identity.hypershift import HOSTED_CLUSTER_PATH
-from identity.outputs import HostedClusterOutput, StackOutputs, cluster_side
 from ops.world.expected import Cluster, StackState
 from ops.world.probes import TIMEOUT, ProbeDocument, container_reasons, document_of, path_in_pod, report_of
 from ops.world.seen import (
+    NOT_READ,
     HostedClusterCondition,
     Part,
     SeenClass,
@@ -34,8 +35,10 @@ from ops.world.seen import (
     SeenPod,
     SeenReport,
     SeenWarning,
+    StackWorld,
     Unread,
     attempt,
+    known,
 )
 
 _POD_STATUSES: Final = "/apis/secrets-store.csi.x-k8s.io/v1/namespaces/{}/secretproviderclasspodstatuses"
@@ -90,28 +93,23 @@ def by_identity(mounted: Iterable[MountedVersion]) -> Mapping[tuple[str, str], l
     return by_owner
 
 
-def compare(
-    planes: Mapping[str, SeenControlPlane | Unread], outputs: StackOutputs[str], versions: Mapping[str, str]
-) -> ClusterState | None:
-    """The conditions and mounts of these control planes, which are by hosted cluster.
+def compare(world: StackWorld) -> ClusterState | None:
+    """The conditions of the HostedClusters, and the mounted versions beside those of the vault.
 
-    None for a stack without hosted clusters, or without a management cluster. `versions` are the known current
-    versions of the vault's secrets, by name.
+    None for a stack without hosted clusters, or without a management cluster.
     """
-    clusters = outputs.get("hostedClusters") or {}
-    if not clusters:
+    state = known(world.state)
+    if not state.clusters:
         return None
-    if "managementClusterId" not in outputs:
-        if all(cluster_side(outputs, cluster) == "stack" for cluster in clusters.values()):
+    if state.management_cluster is None:
+        if all(cluster.side == "stack" for cluster in state.clusters):
             return None
         return ClusterState(unread=("the management cluster: the stack's configuration has no managementCluster",))
     conditions: list[HostedClusterCondition] = []
     mounts: list[MountedVersion] = []
     unread: list[str] = []
-    for name, cluster in clusters.items():
-        plane = planes.get(name)
-        if plane is None:
-            continue  # not selected
+    for cluster in state.clusters:
+        name, plane = cluster.cluster, world.control_planes.get(cluster.cluster, NOT_READ)
         if isinstance(plane, Unread):
             unread.append(plane.why)
             continue
@@ -119,12 +117,12 @@ def compare(
             conditions += plane.hosted_cluster.conditions
         elif isinstance(plane.hosted_cluster, Unread):
             unread.append(f"the conditions of {name}: {plane.hosted_cluster.why}")
-        elif cluster_side(outputs, cluster) == "hypershift":
-            unread.append(f"the conditions of {name}: there is no HostedCluster {cluster['namespace']}/{name}")
+        elif cluster.side == "hypershift":
+            unread.append(f"the conditions of {name}: there is no HostedCluster {cluster.home}/{name}")
         if isinstance(plane.mounts, Unread):
             unread.append(f"the mounts in the pods of {name}: {plane.mounts.why}")
         else:
-            mounts += _mounts(plane.mounts, name, cluster, versions)
+            mounts += _mounts(plane.mounts, cluster, world.secrets)
     return ClusterState(tuple(conditions), tuple(mounts), tuple(dict.fromkeys(unread)))
 
 
@@ -176,15 +174,17 @@ def _unverifiable(spec: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _mounts(
-    seen: Iterable[SeenMount], name: str, cluster: HostedClusterOutput[str], versions: Mapping[str, str]
+    seen: Iterable[SeenMount], cluster: Cluster, secrets: Mapping[str, SecretMetadata | Unread | None]
 ) -> Iterator[MountedVersion]:
     mounts = sorted(seen, key=lambda mount: mount.pod)
-    for identity, row in cluster["controlPlane"].items():
-        secret = row["credentialsSecretName"]
+    for identity in cluster.identities:
+        secret = secrets.get(identity.secret)
+        current = secret.version if isinstance(secret, SecretMetadata) else None
         for mount in mounts:
-            version = mount.versions.get(f"secret/{secret}")
-            if mount.secret_provider_class == row["secretProviderClass"] and version is not None:
-                yield MountedVersion(name, identity, mount.pod, version, mount.is_mounted, versions.get(secret))
+            version = mount.versions.get(f"secret/{identity.secret}")
+            if mount.secret_provider_class == identity.secret_provider_class and version is not None:
+                place = (cluster.cluster, identity.identity, mount.pod)
+                yield MountedVersion(*place, version, mount.is_mounted, current)
 
 
 _CORE: Final = "/api/v1/namespaces/{}"

@@ -6,7 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from identity import resource_types
+from identity.azure.records import SecretMetadata
 from identity.state_schema import CURRENT
 from localcloud.testing.arm import world
 from localcloud.testing.hosts import Serve
@@ -23,11 +24,13 @@ from ops.doctor.model.check import CheckResult
 from ops.stack import chosen_stack, environment, plugins
 from ops.stack.engine import Engine
 from ops.stack.plugins import NAMES, cached
+from ops.world.cluster_state import compare
 from ops.world.reader import read_world
 from ops.world.seen import Part
 from tests.json_page import require_documented
 from tests.unit.access_world import FakeApiServer
 from tests.unit.azure_world import azure, cloud, deployer
+from tests.unit.ops import answers
 from tests.unit.ops.cluster_access import access_to
 
 __all__ = ["azure", "cloud", "deployer", "world"]
@@ -242,8 +245,13 @@ def findings(monkeypatch: pytest.MonkeyPatch) -> list[CheckResult]:
 
 def examined(engine: Engine, versions: Mapping[str, str], shown: Set[Part]) -> Examination:
     """Nothing is broken; the management cluster and the parts that are shown as well are read."""
-    world = read_world(engine, {Part.STATE, Part.CONTROL_PLANES, *shown})
-    return Examination((), versions, world.control_planes, world.managed_identities)
+    world = replace(read_world(engine, {Part.STATE, Part.CONTROL_PLANES, *shown}), secrets=secrets(versions))
+    return Examination((), compare(world), world.managed_identities)
+
+
+def secrets(versions: Mapping[str, str]) -> dict[str, SecretMetadata]:
+    """The secrets of a vault with these current versions, by name."""
+    return {name: SecretMetadata.of(answers.secret(f"/{name}", version)) for name, version in versions.items()}
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.ops.conftest import FakeEngine, Idstack
+from tests.unit.ops.conftest import FakeEngine, Idstack, examined
 from tests.unit.ops.graph_world import GraphWorld
 
 
@@ -79,10 +79,14 @@ def test_what_cannot_be_drawn_or_written_is_refused_by_name(
     assert 'the stack dev has no hosted cluster hc3; it has hc1, hc2; did you mean "hc' in unknown.error
 
 
-def test_what_cannot_be_read_is_named_in_the_graph(idstack: Idstack, engine: FakeEngine, stack: FakeEngine) -> None:
+def test_what_cannot_be_read_is_named_in_the_graph(
+    idstack: Idstack, engine: FakeEngine, stack: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ops.doctor.examination.examine", lambda engine, _, shown: examined(engine, {}, shown))
     world = GraphWorld()
     world.add_cluster("hc1")
     sources: Any = world.sources()
+    engine.has_resources()
     engine.has({**sources.outputs, "clusterSide": "hypershift"})
 
     document = json.loads(idstack("graph", "--stack", "dev", "--format", "json").output)

@@ -116,17 +116,19 @@ def test_what_hypershift_has_not_made_yet_is_no_fault(made: int) -> None:
     assert not [result for result in results if result.status in (CheckStatus.BROKEN, CheckStatus.SKIPPED)]
 
 
-def test_an_examination_has_the_versions_of_the_secrets_that_were_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mounted_version_is_beside_the_vaults_if_that_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
     healthy = worlds.healthy()
     refused, gone, *others = healthy.secrets
     world = replace(healthy, secrets={**healthy.secrets, refused: REFUSED, gone: None})
     monkeypatch.setattr(examination, "read_world", lambda *_: world)
+    names = {identity.identity: identity.secret for identity in known(world.state).identities}
 
-    versions = examine(Engine("dev")).versions
+    found = examine(Engine("dev")).cluster
 
-    secrets = {name: known(healthy.secrets[name]) for name in others}
-    assert versions == {name: secret.version for name, secret in secrets.items() if secret is not None}
-    assert versions.keys() == set(others)
+    assert found is not None
+    read = {name: known(healthy.secrets[name]) for name in others}
+    versions = {name: secret.version for name, secret in read.items() if secret is not None}
+    assert {names[mount.identity]: mount.current for mount in found.mounts} == {**versions, refused: None, gone: None}
 
 
 def test_a_cluster_that_cannot_be_read_leaves_its_identities_unread_and_azures_checks_made(

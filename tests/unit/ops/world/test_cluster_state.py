@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,6 +18,8 @@ from ops.world.expected import expected
 from ops.world.seen import HostedClusterCondition, Part
 from tests.unit.access_world import FakeApiServer
 from tests.unit.ops.cluster_access import CLUSTER, access_to
+from tests.unit.ops.conftest import secrets
+from tests.unit.ops.doctor import worlds
 from tests.unit.ops.stacks import output
 
 HOSTED_CLUSTER = "/apis/hypershift.openshift.io/v1beta1/namespaces/clusters/hostedclusters/hc1"
@@ -79,7 +82,8 @@ def read(server: ApiServer, outputs: Any, versions: dict[str, str]) -> ClusterSt
     outputs = {**outputs, "managementClusterId": CLUSTER}
     stack: Any = {"urn": "urn:pulumi:dev::idstack::pulumi:pulumi:Stack::idstack-dev", "type": STACK, "outputs": outputs}
     state = expected({"version": 3, "deployment": {"resources": [stack]}})
-    found = compare(read_control_planes(server, state, {Part.CONTROL_PLANES}, None), outputs, versions)
+    planes = read_control_planes(server, state, {Part.CONTROL_PLANES}, None)
+    found = compare(replace(worlds.healthy(), state=state, control_planes=planes, secrets=secrets(versions)))
     assert found is not None
     return found
 
