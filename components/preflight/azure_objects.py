@@ -1,16 +1,20 @@
-"""The objects in Azure that the stack needs but does not create, each with its look-up and what it is refused for.
+"""The objects in Azure that a run looks up, each with its look-up and what it is refused for.
 
-Compared are locations, the subnet's security group and attachments, the way out of the network, and the private zone.
+Of what the stack needs but does not create, compared are locations, the subnet's security group and attachments, the
+way out of the network, and the private zone. Of what it has made, refused is what nobody can change: azure-native plans
+such a change as an update, or as the replacement of a cluster with all that runs in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any, TypeAlias
 
 from components.azure.context import CredentialStore
+from components.azure.management_cluster import NODE_POOL
 from identity.naming import parse_arm_id, secret_id
 from identity.settings import (
     HostedClusterSettings,
@@ -21,7 +25,8 @@ from identity.settings import (
     VaultSettings,
 )
 from identity.settings.rules.infrastructure import apart_from, default_networks_in
-from identity.settings.schema.problems import Place, path_of, to_remove, to_set
+from identity.settings.schema.access import CreationSettings
+from identity.settings.schema.problems import Place, path_of, show, to_remove, to_set
 
 
 @dataclass(frozen=True)
@@ -116,10 +121,13 @@ class _Infrastructure:
         if exists:
             of_subnet = [self._has_the_security_group, self._has_these_attached, self._is_apart_from_pods_and_services]
             yield NamedObject((*place, "vnetID"), virtual_network(cluster.vnet_id), here)
-            yield NamedObject((*place, "subnetID"), subnet(cluster.subnet_id), of_subnet)
+            kind = ("network:getSubnet", "subnet", "virtualNetworkName", "subnetName")
+            yield NamedObject((*place, "subnetID"), _of_id(cluster.subnet_id, *kind), of_subnet)
             yield NamedObject((*place, "securityGroupID"), self._security_group, here)
         if exists and cluster.hosted_cluster is not None:
-            yield NamedObject((*place, "infraID"), egress(cluster), [*here, self._has_an_outbound_rule])
+            group, name = cluster.resource_group, cluster.infra_id
+            egress = _in_group("network:getLoadBalancer", group, "load balancer", loadBalancerName=name)
+            yield NamedObject((*place, "infraID"), egress, [*here, self._has_an_outbound_rule])
         if dns is not None and dns.public_zone_id is not None:
             yield NamedObject((*place, "dns", "publicZoneID"), _public_zone(dns.public_zone_id))
         if exists and dns is not None and dns.private_zone_id is not None and self._link is not None:
@@ -269,6 +277,112 @@ def _key_vaults(cluster: HostedClusterSettings, place: Place) -> Iterator[NamedO
         yield NamedObject((*place, key, "keyVaultName"), lookup)
 
 
+# Key, configured value, and the present one: None where the answer has none.
+_Values: TypeAlias = tuple[Place, object, object]
+# Nobody can change the values that it finds in an answer.
+_Unchangeable: TypeAlias = Callable[[Mapping[str, Any]], Iterable[_Values]]
+
+
+def made_objects(settings: Settings, *, renews_only: bool) -> list[NamedObject]:
+    """What the stack makes with tags, or cannot change everything of; none of it needs to exist.
+
+    A renewal changes nothing of it, and its identity may read the cluster alone.
+    """
+    cluster = settings.management_cluster
+    made: list[tuple[Place, AzureLookup, _Unchangeable]] = []
+    if cluster is not None and cluster.create is not None:
+        values = _nothing if renews_only else partial(_of_cluster, settings, cluster.create)
+        made.append((("managementCluster", "name"), management_cluster(cluster), values))
+    if not renews_only:
+        made += _made(settings)
+    return [NamedObject(at, lookup, [partial(_is_kept, values)], Existence.MADE_HERE) for at, lookup, values in made]
+
+
+def _made(settings: Settings) -> Iterator[tuple[Place, AzureLookup, _Unchangeable]]:
+    if settings.vault is not None:
+        vault = _in_group("keyvault:getVault", settings.resource_group, "key vault", vaultName=settings.vault.name)
+        yield ("vault", "name"), vault, partial(_of_vault, settings, settings.vault)
+    if (reader := settings.key_vault_user.name) is not None and settings.has_key_vault_user:
+        yield ("keyVaultUser", "name"), managed_identity(settings.identity_id(reader)), _nothing
+    for index, hosted in enumerate(settings.hosted_clusters):
+        place: Place = ("hostedClusters", index)
+        for name in hosted.identity_names.values():
+            yield place, managed_identity(settings.identity_id(name)), _nothing
+        if hosted.issuer == "create" and hosted.issuer_name is not None:
+            yield place, storage_account(settings.issuer_account_id(hosted.issuer_name)), _nothing
+        if hosted.infrastructure == "create":
+            names = hosted.names(settings.subscription_id)
+            at: Place = (*place, "location")
+            yield at, resource_group(names.managed_group), partial(_of_infrastructure, at, hosted)
+            for group in names.groups:
+                yield place, resource_group(group), _nothing
+            yield place, virtual_network(names.network_id), _nothing
+            yield place, security_group(names.security_group_id), _nothing
+            if hosted.dns is not None:
+                zone = names.private_zone_id(hosted.dns.base_domain)
+                yield place, private_zone(zone), _nothing
+                yield place, private_zone_link(hosted, zone, settings.subscription_id), _nothing
+
+
+def _is_kept(values: _Unchangeable, what: NamedObject, answer: Mapping[str, Any], _: Answers) -> Iterator[Problem]:
+    for key, configured, present in values(answer):
+        if present is None or _is_same(configured, present):
+            continue
+        yield Problem(
+            place=key,
+            rule="unchangeable",
+            found=show(configured) if not isinstance(configured, list) else str(configured),
+            accepted=f"{_text(present)}, as {what.lookup.description} has it: Azure lets nobody change that",
+            fix=f"put {_text(present)} back" if isinstance(present, list) else to_set(key, _bare(present)),
+        )
+
+
+def _nothing(answer: Mapping[str, Any]) -> Iterable[_Values]:
+    return ()
+
+
+def _of_infrastructure(at: Place, hosted: HostedClusterSettings, answer: Mapping[str, Any]) -> Iterator[_Values]:
+    yield at, hosted.location, answer.get("location")
+
+
+def _of_vault(settings: Settings, vault: VaultSettings, answer: Mapping[str, Any]) -> Iterator[_Values]:
+    properties = answer.get("properties") or {}
+    days = properties.get("softDeleteRetentionInDays")
+    yield ("location",), settings.location, answer.get("location")
+    yield ("vault", "softDeleteRetentionDays"), vault.soft_delete_retention_days, days
+    # It can be switched on.
+    yield ("vault", "purgeProtection"), vault.purge_protection, properties.get("enablePurgeProtection") or None
+
+
+def _of_cluster(settings: Settings, creation: CreationSettings, answer: Mapping[str, Any]) -> Iterator[_Values]:
+    yield ("location",), settings.location, answer.get("location")
+    at: Place = ("managementCluster", "create")
+    for pool in answer.get("agentPoolProfiles") or ():
+        if pool.get("name") == NODE_POOL:
+            yield (*at, "nodePool", "vmSize"), creation.node_pool.vm_size, pool.get("vmSize")
+            yield (*at, "nodePool", "maxPods"), creation.node_pool.max_pods, pool.get("maxPods")
+            zones = sorted(map(int, pool.get("availabilityZones") or ()))
+            yield (*at, "nodePool", "zones"), list(creation.node_pool.zones), zones
+    network = answer.get("networkProfile") or {}
+    yield (*at, "network", "plugin"), creation.network.plugin, network.get("networkPlugin")
+    yield (*at, "network", "policy"), creation.network.policy, network.get("networkPolicy")
+
+
+def _is_same(configured: object, present: object) -> bool:
+    if isinstance(configured, str):
+        return is_same_location(configured, present)
+    return configured == present
+
+
+def _bare(value: object) -> str:
+    # The engine passes every number on as a float.
+    return f"{value:g}" if isinstance(value, float) else str(value).lower() if value is True else str(value)
+
+
+def _text(value: object) -> str:
+    return f'"{value}"' if isinstance(value, str) else _bare(value)
+
+
 def resource_group(name: str) -> AzureLookup:
     """A resource group."""
     return AzureLookup("resources:getResourceGroup", (("resourceGroupName", name),), f'the resource group "{name}"')
@@ -281,31 +395,14 @@ def management_cluster(cluster: ManagementClusterSettings) -> AzureLookup:
     )
 
 
-def own_vault(settings: Settings, vault: VaultSettings) -> AzureLookup:
-    """The vault that the stack makes."""
-    return _in_group("keyvault:getVault", settings.resource_group, "key vault", vaultName=vault.name)
-
-
 def virtual_network(arm_id: str) -> AzureLookup:
     """The virtual network of this id."""
     return _of_id(arm_id, "network:getVirtualNetwork", "virtual network", "virtualNetworkName")
 
 
-def subnet(arm_id: str) -> AzureLookup:
-    """The subnet of this id."""
-    return _of_id(arm_id, "network:getSubnet", "subnet", "virtualNetworkName", "subnetName")
-
-
 def security_group(arm_id: str) -> AzureLookup:
     """The network security group of this id."""
     return _of_id(arm_id, "network:getNetworkSecurityGroup", "network security group", "networkSecurityGroupName")
-
-
-def egress(cluster: HostedClusterSettings) -> AzureLookup:
-    """The load balancer by which the nodes reach the internet; it has the name of the infrastructure id."""
-    return _in_group(
-        "network:getLoadBalancer", cluster.resource_group, "load balancer", loadBalancerName=cluster.infra_id
-    )
 
 
 def _public_zone(arm_id: str) -> AzureLookup:

@@ -7,7 +7,7 @@ cluster tells why.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -17,13 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pulumi
 
 from components.azure.control_plane_identity import CredentialSummary, ImportedCredential, summary_of
-from components.preflight.azure_objects import (
-    Answers,
-    Existence,
-    NamedObject,
-    managed_identity,
-    stored_secret,
-)
+from components.preflight.azure_objects import Answers, Existence, NamedObject, managed_identity, stored_secret
 from identity.azure.errors import AccessError, AzureRefusedError
 from identity.credentials import renewal_request, rfc3339
 from identity.credentials.certificate_rules import CLOCK_SKEW
@@ -59,46 +53,56 @@ if TYPE_CHECKING:
 ImportedCredentials: TypeAlias = Mapping[str, Mapping[str, ImportedCredential]]
 
 
-def _imported(settings: Settings) -> Iterator[tuple[HostedClusterSettings, Place, IdentitySettings]]:
+@dataclass(frozen=True)
+class ImportedIdentity:
+    """A managed identity of a hosted cluster whose credential was made elsewhere, and the secret of that credential."""
+
+    cluster: str
+    place: Place
+    settings: IdentitySettings
+    managed: NamedObject
+    secret: NamedObject
+
+
+def imported_identities(settings: Settings, vault: str) -> Iterator[ImportedIdentity]:
+    """The managed identities and their secrets; one that a document from a file is written to need not exist."""
     for index, cluster in enumerate(settings.hosted_clusters):
         for row in cluster.enabled_rows:
             if (identity := cluster.identity(row)).source == "managed-identity":
-                yield cluster, ("hostedClusters", index, "identities", row.field), identity
-
-
-def imported_objects(settings: Settings, vault: str) -> Iterator[NamedObject]:
-    """The managed identities and their secrets; one that a document from a file is written to need not exist."""
-    for _, place, identity in _imported(settings):
-        yield NamedObject((*place, "resourceId"), managed_identity(identity.resource_id or ""))
-        is_stored = identity.credential is not None and identity.credential.secret_name is not None
-        existence = Existence.REQUIRED if is_stored else Existence.OPTIONAL
-        yield NamedObject((*place, "credential", "secretName"), stored_secret(vault, identity), existence=existence)
+                place: Place = ("hostedClusters", index, "identities", row.field)
+                is_stored = identity.credential is not None and identity.credential.secret_name is not None
+                existence = Existence.REQUIRED if is_stored else Existence.OPTIONAL
+                managed = NamedObject((*place, "resourceId"), managed_identity(identity.resource_id or ""))
+                at = (*place, "credential", "secretName")
+                secret = NamedObject(at, stored_secret(vault, identity), existence=existence)
+                yield ImportedIdentity(cluster.name, place, identity, managed, secret)
 
 
 def imported_credentials(
-    settings: Settings, answers: Answers, vault: str
+    settings: Settings, imported: Iterable[ImportedIdentity], answers: Answers, vault: str
 ) -> tuple[ImportedCredentials, Sequence[Problem]]:
     """The credentials of which nothing is missing, and what is wrong with the others; `vault` is the vault's ARM id."""
     found: dict[str, dict[str, ImportedCredential]] = {cluster.name: {} for cluster in settings.hosted_clusters}
     problems: list[Problem] = []
-    for cluster, place, identity in _imported(settings):
+    for one in imported:
         try:
-            if (credential := _credential(settings, identity, place, answers, vault)) is not None:
-                found[cluster.name][str(place[-1])] = credential
+            if (credential := _credential(settings, one, answers, vault)) is not None:
+                found[one.cluster][str(one.place[-1])] = credential
         except ConfigurationError as error:
             problems += error.problems
     return found, problems
 
 
 def _credential(
-    settings: Settings, identity: IdentitySettings, place: Place, answers: Answers, vault: str
+    settings: Settings, imported: ImportedIdentity, answers: Answers, vault: str
 ) -> ImportedCredential | None:
-    """The credential of the managed identity at `place`; None if what it needs is missing, which is reported already.
+    """The credential of the managed identity; None if what it needs is missing, which is reported already.
 
     Raises ConfigurationError with everything that is wrong with it.
     """
-    answer, credential = answers.get(managed_identity(identity.resource_id or "")), identity.credential
-    stored = answers.get(stored_secret(vault, identity))
+    identity, place = imported.settings, imported.place
+    answer, credential = answers.get(imported.managed.lookup), identity.credential
+    stored = answers.get(imported.secret.lookup)
     if answer is None or credential is None:
         return None
     client_id: str = answer["clientId"]

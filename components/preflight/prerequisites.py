@@ -17,16 +17,23 @@ import pulumi
 
 from components.azure.context import CredentialStore
 from components.azure.providers import Providers, provider_error
-from components.preflight.azure_objects import Answers, AzureLookup, Existence, NamedObject, required_objects
+from components.preflight.azure_objects import (
+    Answers,
+    AzureLookup,
+    Existence,
+    NamedObject,
+    made_objects,
+    required_objects,
+)
 from components.preflight.cluster_answer import DescribedCluster, described_cluster
+from components.preflight.foreign_tags import ForeignTags
 from components.preflight.hosted_cluster_manifest import read_manifests
 from components.preflight.imported_documents import (
     ImportedCredentials,
     imported_credentials,
-    imported_objects,
+    imported_identities,
     read_existing_keys,
 )
-from components.preflight.made_resources import ForeignTags, made_objects
 from components.preflight.obstacles import find_obstacles
 from identity import resource_types
 from identity.credentials import renewal_request
@@ -63,16 +70,16 @@ async def look_up(
     """
     vault = settings.vault_id if shared is None else shared.vault_id
     renews_only = renewal_request.is_renewal_run(os.environ)
-    required = [*required_objects(settings, shared, vault), *imported_objects(settings, vault)]
-    made = list(made_objects(settings, renews_only=renews_only))
+    required, made = list(required_objects(settings, shared, vault)), made_objects(settings, renews_only=renews_only)
+    imported = list(imported_identities(settings, vault))
     (answers, unanswered), keys, obstacles, _ = await asyncio.gather(
-        _ask([*required, *made], providers),
+        _ask([*required, *(each for one in imported for each in (one.managed, one.secret)), *made], providers),
         asyncio.to_thread(read_existing_keys, settings, vault),
         # A policy may exempt applications that exist, or be younger than they are.
         find_obstacles(settings, providers, makes_applications=bool(_secret_names(settings) and not last)),
         prefetch_secrets(settings, providers, vault),
     )
-    imported, unusable = imported_credentials(settings, answers, vault)
+    credentials, unusable = imported_credentials(settings, imported, answers, vault)
     manifests = read_manifests(settings, parse_arm_id(vault).name if vault else "")
     cluster = described_cluster(settings, answers, last)
     problems = [
@@ -89,7 +96,7 @@ async def look_up(
         raise ConfigurationError(problems)
     return Prerequisites(
         management_cluster=cluster,
-        imported=imported,
+        imported=credentials,
         manifests=manifests.documents,
         signing_key_files=keys.of_files,
         foreign_tags=ForeignTags() if renews_only else ForeignTags.among(made, answers, settings, last),

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.preflight.azure_objects import required_objects
-from components.preflight.imported_documents import imported_objects
+from components.preflight.imported_documents import imported_identities
 from identity.checkout import git
 from identity.clouds import LOCAL_SUBSCRIPTION_ID
 from identity.naming import vault_id
@@ -212,7 +212,8 @@ def missing(document: dict[str, Any]) -> list[str]:
     """The look-ups of a stack that its own seed would not answer."""
     settings = copy_of(document).settings
     vault = vault_id(settings.subscription_id, settings.resource_group, "kv")
-    objects = (*required_objects(settings, None, vault), *imported_objects(settings, vault))
+    imported = [each for one in imported_identities(settings, vault) for each in (one.managed, one.secret)]
+    objects = (*required_objects(settings, None, vault), *imported)
     seed = seed_for(document)
     lookups = [each.lookup for each in objects if each.place[-1] != "secretName"]
     return [each.description for each in lookups if not named(seed, each.function, dict(each.arguments))]
