@@ -132,7 +132,3 @@ class FederatedCredentialRecord:
             subject=properties["subject"],
             audiences=tuple(properties["audiences"]),
         )
-
-    def trusts(self, issuer: str, subject: str, audience: str) -> bool:
-        """Whether it fits a token: Entra ID compares all three."""
-        return (self.issuer, self.subject) == (issuer, subject) and audience in self.audiences

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -201,13 +201,12 @@ def read_issuer(azure: AzureClient, address: str) -> SeenIssuer:
 
 
 def read_seen_identity(azure: AzureClient, resource_id: str) -> SeenManagedIdentity | None:
-    """Read an identity by its ARM id; None without one."""
-    managed = read_managed_identity(azure, resource_id)
-    if managed is None:
+    """An identity by its ARM id; None without one. Raises AzureRefusedError."""
+    resource = azure.resource(resource_id, resource_types.MANAGED_IDENTITY_API)
+    if resource is None:
         return None
-    return SeenManagedIdentity(
-        client_id=managed.client_id, credentials=tuple(federated_credentials(azure, resource_id))
-    )
+    credentials = tuple(federated_credentials(azure, resource_id))
+    return SeenManagedIdentity(client_id=resource["properties"]["clientId"], credentials=credentials)
 
 
 _ASSIGNMENT_TYPE: Final = "providers/Microsoft.Authorization/roleAssignments"
@@ -274,12 +273,6 @@ def read_vault_secret(azure: AzureClient, vault_id: str, name: str) -> SecretMet
 
 
 _IDENTITY_TYPE: Final = "providers/Microsoft.ManagedIdentity/userAssignedIdentities"
-
-
-def read_managed_identity(azure: AzureClient, id: str) -> ManagedIdentityRecord | None:
-    """An identity by its ARM id; None without one. Raises AzureRefusedError."""
-    resource = azure.resource(id, resource_types.MANAGED_IDENTITY_API)
-    return None if resource is None else ManagedIdentityRecord.of(resource)
 
 
 def managed_identities_within(azure: AzureClient, scope: str) -> list[ManagedIdentityRecord]:
@@ -380,16 +373,14 @@ def _row(
     managed: SeenManagedIdentity | Unread | None,
 ) -> ManagedIdentityRow:
     client_id, resource_id = output["clientID"], output["resourceID"]
-    state: State = "not known"
-    if isinstance(managed, Unread):
-        federated = [FederatedCredential(subject.word, subject.subject, state) for subject in row.subjects]
-    else:
-        state = "missing" if managed is None else "exists" if managed.client_id == client_id else "replaced"
-        credentials = () if managed is None else managed.credentials
+    state: State = "not known" if isinstance(managed, Unread) else "missing"
+    federated = [FederatedCredential(subject.word, subject.subject, state) for subject in row.subjects]
+    if isinstance(managed, SeenManagedIdentity):
+        state = "exists" if managed.client_id == client_id else "replaced"
         federated = list(
-            _credentials_by_name(row, resource_id, credentials)
+            _credentials_by_name(row, resource_id, managed)
             if isinstance(row, OptionalManagedIdentity)
-            else _credentials_by_trust(row, issuer, credentials)
+            else _credentials_by_trust(row, issuer, managed)
         )
     if isinstance(row, OptionalManagedIdentity):
         roles = ", ".join(grant.role.name for grant in row.grants)
@@ -399,10 +390,10 @@ def _row(
 
 
 def _credentials_by_name(
-    row: OptionalManagedIdentity, resource_id: str, credentials: Sequence[FederatedCredentialRecord]
+    row: OptionalManagedIdentity, resource_id: str, managed: SeenManagedIdentity
 ) -> Iterator[FederatedCredential]:
     """The federated credentials by name; one that trusts another service account is `replaced`."""
-    registered = {credential.name: credential.subject for credential in credentials}
+    registered = {credential.name: credential.subject for credential in managed.credentials}
     for subject in row.subjects:
         trusted = registered.get(f"{parse_arm_id(resource_id).name}-{subject.suffix}")
         state: State = "missing" if trusted is None else "exists" if trusted == subject.subject else "replaced"
@@ -410,13 +401,14 @@ def _credentials_by_name(
 
 
 def _credentials_by_trust(
-    row: DataPlaneIdentity, issuer: str, credentials: Sequence[FederatedCredentialRecord]
+    row: DataPlaneIdentity, issuer: str, managed: SeenManagedIdentity
 ) -> Iterator[FederatedCredential]:
     """The federated credentials by their trust, with any name: adopted ones have names of their own.
 
     One with another issuer or audience for the subject is `replaced`: Entra ID compares all three.
     """
     for subject in row.subjects:
-        own = [credential for credential in credentials if credential.subject == subject.subject]
-        fits = any(credential.trusts(issuer, subject.subject, FEDERATED_AUDIENCE) for credential in own)
-        yield FederatedCredential(subject.word, subject.subject, "exists" if fits else "replaced" if own else "missing")
+        is_known = any(credential.subject == subject.subject for credential in managed.credentials)
+        fits = managed.trusts(issuer, subject.subject, FEDERATED_AUDIENCE)
+        state: State = "exists" if fits else "replaced" if is_known else "missing"
+        yield FederatedCredential(subject.word, subject.subject, state)

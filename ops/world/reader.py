@@ -43,6 +43,7 @@ from ops.world.seen import (
     SeenRun,
     StackWorld,
     Unread,
+    attempt,
 )
 from ops.world.selection import EVERYTHING, Selection
 
@@ -60,7 +61,7 @@ def read_world(engine: Engine, parts: Set[Part], selection: Selection = EVERYTHI
     local = local_cloud.of(engine.stack)
     configuration = read_configuration(engine) if Part.CONFIGURATION in parts else NOT_READ
     placeholders = _placeholders(engine, configuration)
-    state = _state(engine) if Part.STATE in parts else NOT_READ
+    state = attempt(lambda: expected(engine.state())) if Part.STATE in parts else NOT_READ
     if isinstance(state, Unread) and Part.STATE in parts:
         # Mostly because of the backend: other reads would fail in the same way.
         everything = ("state", "locks", "last_run", "decryption", "sign_in", "access", "vault", "add_on")
@@ -74,8 +75,11 @@ def read_world(engine: Engine, parts: Set[Part], selection: Selection = EVERYTHI
     if isinstance(sign_in, str):
         parts -= CLUSTER | AZURE
     access, control_planes = (placeholders, {}) if placeholders else _cluster(engine, state, parts, mounts)
-    if isinstance(state, StackState):
-        state, control_planes = _of_selected_pod(selection, state, control_planes)
+    if isinstance(state, StackState) and selection.pod is not None:
+        for cluster in state.clusters:  # the one of its namespace
+            if not isinstance(plane := control_planes.get(cluster.cluster, NOT_READ), Unread):
+                narrowed, control_planes[cluster.cluster] = selection.of_plane(cluster, plane)
+                state = replace(state, clusters=(narrowed,))
     return StackWorld(
         stack=engine.stack,
         now=datetime.now(UTC),
@@ -91,21 +95,9 @@ def read_world(engine: Engine, parts: Set[Part], selection: Selection = EVERYTHI
     )
 
 
-def _state(engine: Engine) -> StackState | Unread:
-    try:
-        return expected(engine.state())
-    except CommandError as error:
-        return Unread.because(error)
-
-
 def _sign_in(engine: Engine, parts: Set[Part]) -> str | Unread | None:
     """Why the deployer cannot sign in to Azure, tried once instead of before each read behind it."""
-    if parts.isdisjoint(CLUSTER | AZURE):
-        return NOT_READ
-    try:
-        return sign_in_refusal(engine)
-    except CommandError as error:
-        return Unread.because(error)
+    return NOT_READ if parts.isdisjoint(CLUSTER | AZURE) else attempt(lambda: sign_in_refusal(engine))
 
 
 def _placeholders(engine: Engine, configuration: SeenConfiguration | Unread) -> Unread | None:
@@ -113,19 +105,6 @@ def _placeholders(engine: Engine, configuration: SeenConfiguration | Unread) -> 
     if isinstance(configuration, Unread) or not configuration.prevents_sign_in:
         return None
     return Unread(f"{engine.file.name} still has placeholders, with which no sign-in works")
-
-
-def _of_selected_pod(
-    selection: Selection, state: StackState, planes: Mapping[str, SeenControlPlane | Unread]
-) -> tuple[StackState, dict[str, SeenControlPlane | Unread]]:
-    """The clusters and control planes of the selected pod."""
-    clusters, narrowed_planes = [], dict(planes)
-    for cluster in state.clusters:
-        narrowed, plane = cluster, planes.get(cluster.cluster, NOT_READ)
-        if not isinstance(plane, Unread):
-            narrowed, narrowed_planes[cluster.cluster] = selection.of_plane(cluster, plane)
-        clusters.append(narrowed)
-    return replace(state, clusters=tuple(clusters)), narrowed_planes
 
 
 def _azure(engine: Engine, state: StackState | Unread, parts: Collection[Part]) -> AzureView:

@@ -11,6 +11,7 @@ from typing import Any, Final, Self, TypeVar
 
 from identity.azure.errors import AccessError
 from identity.azure.records import FederatedCredentialRecord, RoleAssignmentRecord, SecretMetadata
+from ops.stack.errors import CommandError
 from ops.world.expected import StackState, VaultRecord
 
 T = TypeVar("T")
@@ -35,9 +36,11 @@ NOT_READ: Final = Unread("it was not read")
 
 
 def attempt(read: Callable[[], T]) -> T | Unread:
-    """Read a value; unread if Azure or the management cluster refuses."""
+    """Read a value; unread if the engine, Azure or the management cluster refuses."""
     try:
         return read()
+    except CommandError as error:
+        return Unread.because(error)
     except AccessError as error:
         return Unread.because(error, " ".join(str(error).split())[:_MAX_LENGTH])
 
@@ -201,6 +204,11 @@ class SeenManagedIdentity:
 
     client_id: str
     credentials: tuple[FederatedCredentialRecord, ...]
+
+    def trusts(self, issuer: str, subject: str, audience: str) -> bool:
+        """Whether a credential of it fits such a token: Entra ID compares all three."""
+        place = (issuer, subject)
+        return any((one.issuer, one.subject) == place and audience in one.audiences for one in self.credentials)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,14 +14,16 @@ from ops.world.seen import SeenControlPlane, Unread, known
 T = TypeVar("T", bound=GrantedPrincipal)
 
 
-class _OfIdentity(Protocol):
+class Subject(Protocol):
+    """The subject of a check or a row: a stack (both None), a hosted cluster, or one of its identities."""
+
     @property
-    def cluster(self) -> str: ...
+    def cluster(self) -> str | None: ...
     @property
-    def identity(self) -> str: ...
+    def identity(self) -> str | None: ...
 
 
-RowT = TypeVar("RowT", bound=_OfIdentity)
+RowT = TypeVar("RowT", bound=Subject)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -71,7 +71,7 @@ def _find_federated_credential(world: StackWorld, identity: FederatedIdentity) -
         raise NotReadError("there is no managed identity to have one")
     for own in identity.credentials:
         [audience] = own.audiences
-        if not any(found.trusts(own.issuer, own.subject, audience) for found in managed.credentials):
+        if not managed.trusts(own.issuer, own.subject, audience):
             code, other = _other(managed, own.subject, own.issuer)
             evidence = (
                 f"{code}: no federated credential of {parse_arm_id(identity.resource_id).name} trusts {own.subject} "

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from ops.world.expected import StackState
 from ops.world.seen import NotReadError, Part, StackWorld, known
+from ops.world.selection import Subject
 
 
 class Stage(StrEnum):
@@ -38,15 +39,6 @@ class Stage(StrEnum):
         return self not in (Stage.BACKEND, Stage.ACCESS, Stage.APPLICATIONS)
 
 
-class Place(Protocol):
-    """The subject of a check: a stack (both None), a hosted cluster, or one of its identities."""
-
-    @property
-    def cluster(self) -> str | None: ...
-    @property
-    def identity(self) -> str | None: ...
-
-
 @dataclass(frozen=True)
 class WholeStack:
     """The stack itself."""
@@ -74,7 +66,7 @@ class Check:
     stage: Stage
     name: str
     needs: tuple[Part, ...]
-    places: Callable[[StackWorld], Iterable[Place]]
+    places: Callable[[StackWorld], Iterable[Subject]]
     find: Callable[[StackWorld, Any], Iterator[Fault]]
     hides: frozenset[Part] = frozenset()
 
@@ -92,7 +84,7 @@ def of_stack(
     )
 
 
-P = TypeVar("P", bound=Place)
+P = TypeVar("P", bound=Subject)
 _Finder: TypeAlias = Callable[[StackWorld, P], Iterator[Fault]]
 
 
@@ -222,7 +214,7 @@ def _concerns(broken: CheckResult, cluster: str | None, identity: str | None) ->
 
 
 def _result(
-    check: Check, place: Place, cluster: str | None, status: CheckStatus, evidence: str = "", fix: str = ""
+    check: Check, place: Subject, cluster: str | None, status: CheckStatus, evidence: str = "", fix: str = ""
 ) -> CheckResult:
     return CheckResult(
         cluster=cluster or place.cluster,
