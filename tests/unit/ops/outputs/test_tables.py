@@ -137,11 +137,7 @@ def test_the_longest_name_of_a_secret_is_not_broken_either(width: int) -> None:
 
 
 def test_one_is_singular() -> None:
-    assert [counted(1, "identity"), counted(2, "identity"), counted(0, "file")] == [
-        "1 identity",
-        "2 identities",
-        "0 files",
-    ]
+    assert [counted(1, "check"), counted(2, "identity"), counted(0, "file")] == ["1 check", "2 identities", "0 files"]
 
 
 def test_days_left_are_green_then_yellow_then_red() -> None:
