@@ -30,7 +30,7 @@ _KEYS: Final = (
 # An error names its cause or its fix: a killed process, a server without an answer, a lock, what exists already.
 _CAUSES: Final = (
     r"was killed by signal 9|exited prematurely|idstack (recover|up|import)|Connection refused|does not answer|"
-    r"it is too soon|not rotated:|is withdrawn|has not reached the vault|does the kubelet run|"
+    r"it is too soon|unchanged: \w|is withdrawn|has not reached the vault|does the kubelet run|"
     r"rotate --force|set-attributes|which a hosted cluster of the stack|which no stack of this backend has|"
     r"nothing (more )?was deleted|everybody in the tenant can copy|pods may still sign in with|is locked by|"
     r"Azure ignores case|the answer cannot be taken|in the vault has, out of Entra ID"
