@@ -206,7 +206,7 @@ def read_seen_identity(azure: AzureClient, resource_id: str) -> SeenManagedIdent
     if resource is None:
         return None
     credentials = tuple(federated_credentials(azure, resource_id))
-    return SeenManagedIdentity(client_id=resource["properties"]["clientId"], credentials=credentials)
+    return SeenManagedIdentity(client_id=ManagedIdentityRecord.of(resource).client_id, credentials=credentials)
 
 
 _ASSIGNMENT_TYPE: Final = "providers/Microsoft.Authorization/roleAssignments"
