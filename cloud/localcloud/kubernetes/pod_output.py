@@ -53,7 +53,8 @@ class PodOutput:
         if subresource != LOG:
             by = " by SPDY, only by WebSocket (kubectl 1.31 or later)" if subresource == EXEC else ""
             raise _not_emulated(
-                f"{subresource}{by}: a container is a process of this machine, with the files of its pod in "
+                f"{subresource}{by}: a container is a process of this machine, with the address "
+                f"{pod.get('status', {}).get('podIP')}, the files of its pod in "
                 f"{self._state / 'run/mounts' / namespace / f'.{name}'} and its output in {logs}"
             )
         container = _container(pod, query.get("container"))["name"]

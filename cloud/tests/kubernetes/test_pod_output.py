@@ -153,15 +153,17 @@ def test_a_program_that_is_not_there_is_the_error_of_its_command(core: client.Co
 
 @pytest.mark.usefixtures("running")
 @pytest.mark.parametrize(("asked", "options"), [("exec", {"command": ["ls"]}), ("attach", {}), ("portforward", {})])
-def test_what_needs_spdy_is_refused_with_the_pods_folder(
+def test_what_needs_spdy_is_refused_with_the_pods_address_and_folder(
     core: client.CoreV1Api, tmp_path: Path, asked: str, options: dict[str, Any]
 ) -> None:
+    core.patch_namespaced_pod_status("web", NAMESPACE, {"status": {"podIP": "127.207.0.1"}})
+
     with pytest.raises(ApiException) as raised:
         getattr(core, f"connect_post_namespaced_pod_{asked}")("web", NAMESPACE, **options)
 
     code, reason, message = refusal(raised)
     assert (code, reason) == (501, "NotEmulated")
-    assert f"{tmp_path}/run/mounts/{NAMESPACE}/.web" in message
+    assert f"the address 127.207.0.1, the files of its pod in {tmp_path}/run/mounts/{NAMESPACE}/.web" in message
     assert f"{tmp_path}/logs/{NAMESPACE}/web" in message
 
 

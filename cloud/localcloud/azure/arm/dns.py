@@ -1,4 +1,4 @@
-"""Microsoft.Network: private DNS zones, their links to virtual networks, and A records, of public zones too.
+"""Microsoft.Network: private DNS zones, their links to virtual networks, and A records; A and TXT of public zones.
 
 Names are not resolved. Sources: REST reference of DNS 2018-05-01 and of private DNS 2024-06-01, azure-docs
 `dns/private-dns-virtual-network-links` and `resource-name-rules`. Everything is created at once.
@@ -22,7 +22,7 @@ from localcloud.azure.arm.network_rules import (
     referenced,
     subscription_resources,
 )
-from localcloud.azure.arm.resource_type import TRACKED, Call, WrittenType
+from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, SeededType, WrittenType, collection
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.shared.understood import Members, Understood
@@ -34,6 +34,7 @@ LINKS: Final = f"{ZONES}/virtualNetworkLinks"
 _LABEL: Final = re.compile(r"[a-zA-Z0-9_]([\w-]{0,61}[a-zA-Z0-9_])?", re.ASCII)
 # Of a record: `@`, or labels below the zone, the first of which may be a wildcard.
 _RECORD: Final = re.compile(r"@|\*|(\*\.)?[\w-]{1,63}(\.[\w-]{1,63})*", re.ASCII)
+_KINDS: Final = ("A", "TXT")  # of records of a public zone
 _JOIN: Final = f"{VIRTUAL_NETWORKS}/join/action"
 # The service's own counts, which a client may send back.
 _COUNTED: Final = (
@@ -60,8 +61,8 @@ class PrivateDnsZones(WrittenType):
         return self.written(call, {**resource, "properties": {"provisioningState": "Succeeded"}})
 
     def before_deletion(self, call: Call, resource: Document) -> None:
-        links = [f"{ZONES}/{resource['name']}/virtualNetworkLinks/{link['name']}" for link in _links(call, resource)]
-        if links:
+        found = call.resources.below(resource["id"], LINKS)
+        if links := [f"{ZONES}/{resource['name']}/virtualNetworkLinks/{link['name']}" for link in found]:
             raise ServiceError(
                 409,
                 "CannotDeleteResource",
@@ -70,7 +71,7 @@ class PrivateDnsZones(WrittenType):
             )
 
     def present(self, call: Call, resource: Document) -> dict[str, Any]:
-        links = _links(call, resource)
+        links = list(call.resources.below(resource["id"], LINKS))
         counts = {
             "maxNumberOfRecordSets": 25000,
             "numberOfRecordSets": 1 + len(list(call.resources.below(resource["id"], f"{ZONES}/A"))),
@@ -100,7 +101,8 @@ class VirtualNetworkLinks(WrittenType):
         call.require_linked(self.name, _JOIN, [target])
         target = referenced(call, target, resource["id"])["id"]
         registers = bool(call.properties.get("registrationEnabled", False))
-        _refuse_moved(current, target)
+        if current is not None and current["properties"]["virtualNetwork"]["id"].lower() != target.lower():
+            raise errors.bad_request(f"The virtual network of the link '{current['name']}' cannot be changed.")
         self._refuse_second(call, target, registers=registers)
         kept = {
             "virtualNetwork": {"id": target},
@@ -135,15 +137,16 @@ class VirtualNetworkLinks(WrittenType):
                 )
 
 
-class AddressRecords(WrittenType):
-    """The A records of the zones of one type, whose members have upper-case names in public zones alone."""
+class Records(WrittenType):
+    """The records of one type, A or TXT, in zones of one type; members have upper-case names in public zones alone."""
 
-    def __init__(self, zones: str) -> None:
-        self.name = f"{zones}/A"
+    def __init__(self, zones: str, kind: str) -> None:
+        self.name, self._kind = f"{zones}/{kind}", kind
         is_public = zones == PUBLIC_ZONES
-        self._ttl, self._records = ("TTL", "ARecords") if is_public else ("ttl", "aRecords")
+        self._ttl, self._records = ("TTL", f"{kind}Records") if is_public else ("ttl", f"{kind.lower()}Records")
         answered = ("fqdn", "provisioningState", "targetResource", "isAutoRegistered", "metadata")
-        members = {**dict.fromkeys((self._ttl, *answered)), self._records: {"ipv4Address": None}}
+        of_one: Members = {"ipv4Address" if kind == "A" else "value": None}
+        members = {**dict.fromkeys((self._ttl, *answered)), self._records: of_one}
         self._own = {"provisioningState": "Succeeded", "targetResource": {}} if is_public else {}
         self._put = Understood.of(body={"properties": members})
 
@@ -158,7 +161,7 @@ class AddressRecords(WrittenType):
             raise errors.bad_request(f"The domain name '{name}.{zone}' is invalid.")
         if ttl is None or not 1 <= ttl < 1 << 31:
             raise errors.bad_request(f"The TTL '{ttl}' of the record set '{name}' is not valid: 1-2147483647 seconds.")
-        for record in records:
+        for record in records if self._kind == "A" else ():
             try:
                 IPv4Address(record.get("ipv4Address"))
             except ValueError:
@@ -175,20 +178,31 @@ class AddressRecords(WrittenType):
         return self.written(call, {**resource, "properties": kept})
 
 
+class AllRecords(ResourceType):
+    """The records of a public zone, whatever their type."""
+
+    name = f"{PUBLIC_ZONES}/all"
+
+    async def list(self, call: Call) -> Response:
+        types, zone = (f"{PUBLIC_ZONES}/{kind}" for kind in _KINDS), str(call.path.parent_id)
+        return collection(public(record) for name in types for record in call.resources.below(zone, name))
+
+
+DNS_TYPES: Final = (
+    SeededType(PUBLIC_ZONES),
+    *(Records(PUBLIC_ZONES, kind) for kind in _KINDS),
+    AllRecords(),
+    PrivateDnsZones(),
+    Records(ZONES, "A"),
+    VirtualNetworkLinks(),
+)
+
+
 def links_to(call: Call, network_id: str) -> Iterator[Document]:
     """The links of all zones to one virtual network."""
     for resource in subscription_resources(call, LINKS):
         if resource["properties"]["virtualNetwork"]["id"].lower() == network_id.lower():
             yield resource
-
-
-def _links(call: Call, zone: Document) -> list[Document]:
-    return list(call.resources.below(zone["id"], LINKS))
-
-
-def _refuse_moved(current: Document | None, target: str) -> None:
-    if current is not None and current["properties"]["virtualNetwork"]["id"].lower() != target.lower():
-        raise errors.bad_request(f"The virtual network of the link '{current['name']}' cannot be changed.")
 
 
 def _check_zone_name(name: str) -> None:

@@ -1,4 +1,4 @@
-"""The JSON types of members of ARM's bodies: a member has one type wherever it is.
+"""The JSON types of members of ARM's bodies: a member has one type wherever it is, but for those in TXT records.
 
 Azure's own parsers take some numbers and booleans as text as well; here none is.
 """
@@ -64,7 +64,7 @@ _LISTS_OF_TEXT: Final = (
 _LISTS_OF_OBJECTS: Final = (
     "subnets securityRules defaultSecurityRules virtualNetworkPeerings ipTags frontendIPConfigurations "
     "backendAddressPools probes loadBalancingRules outboundRules inboundNatRules inboundNatPools aRecords ARecords "
-    "ipRules virtualNetworkRules accessPolicies agentPoolProfiles privateLinkResources ipConfigurations "
+    "TXTRecords ipRules virtualNetworkRules accessPolicies agentPoolProfiles privateLinkResources ipConfigurations "
     "networkInterfaces dataDisks loadBalancerBackendAddressPools"
 )
 KNOWN: Final[Mapping[str, tuple[type, type | None]]] = {
@@ -88,7 +88,7 @@ def check(body: Mapping[str, Any], type_name: str) -> None:
 
 def _problems(members: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
     for name, value in members.items():
-        expected, of = KNOWN.get(name, (type(value), None))
+        expected, of = (list, str) if path[-2:-1] == ("TXTRecords",) else KNOWN.get(name, (type(value), None))
         if value is not None:
             yield from _problems_of(value, (*path, name), expected, of)
 

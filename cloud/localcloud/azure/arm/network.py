@@ -13,14 +13,7 @@ from typing import Any, Final
 from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
-from localcloud.azure.arm.dns import (
-    PUBLIC_ZONES,
-    ZONES,
-    AddressRecords,
-    PrivateDnsZones,
-    VirtualNetworkLinks,
-    links_to,
-)
+from localcloud.azure.arm.dns import DNS_TYPES, links_to
 from localcloud.azure.arm.interfaces import NetworkInterfaces
 from localcloud.azure.arm.network_rules import (
     LOAD_BALANCERS,
@@ -448,11 +441,7 @@ def types() -> tuple[ResourceType, ...]:
         SeededType(ROUTE_TABLES),
         SeededType(NAT_GATEWAYS),
         SeededType("Microsoft.Network/privateLinkServices"),
-        SeededType(PUBLIC_ZONES),
-        AddressRecords(PUBLIC_ZONES),
         PublicIPAddresses(),
         LoadBalancers(),
-        PrivateDnsZones(),
-        AddressRecords(ZONES),
-        VirtualNetworkLinks(),
+        *DNS_TYPES,
     )

@@ -61,6 +61,20 @@ def test_the_ingress_operator_publishes_and_removes_its_records(world: ArmWorld)
     ]
 
 
+def test_external_dns_finds_its_records_and_the_texts_that_own_them(world: ArmWorld) -> None:
+    external = world.principal(("DNS Zone Contributor", PUBLIC))
+    written = {"A": [{"ipv4Address": "203.0.113.7"}], "TXT": [{"value": ["heritage=external-dns"]}]}
+
+    for kind, records in written.items():
+        body = {"properties": {"TTL": 300, f"{kind}Records": records}}
+        assert world.call("PUT", f"{PUBLIC}/{kind}/api", body, caller=external).status_code == 201
+
+    found = {
+        one["type"]: one["properties"] for one in world.call("GET", f"{PUBLIC}/all", caller=external).json()["value"]
+    }
+    assert {kind: found[f"Microsoft.Network/dnszones/{kind}"][f"{kind}Records"] for kind in written} == written
+
+
 def test_the_image_registry_operator_finds_a_name_and_gets_the_keys_of_its_account(world: ArmWorld) -> None:
     registry = operator(world, "Image Registry Operator")
     ask = f"{SUBSCRIPTION}/providers/Microsoft.Storage/checkNameAvailability"

@@ -58,6 +58,9 @@ _BODIES: Final[Mapping[str, dict[str, Any]]] = {
     f"{networks.NETWORK}/dnszones/example.com/A/api": {
         "properties": {"TTL": 30, "ARecords": [{"ipv4Address": "10.0.0.4"}]}
     },
+    f"{networks.NETWORK}/dnszones/example.com/TXT/api": {
+        "properties": {"TTL": 30, "TXTRecords": [{"value": ["heritage=external-dns"]}]}
+    },
     networks.INTERFACE: networks.interface_body("10.0.0.10"),
     networks.DISK: networks.disk_body(burstingEnabled=True),
     networks.DISK.replace("disks", "snapshots"): networks.disk_body(),
