@@ -17,7 +17,7 @@ from tests.architecture.source import ROOT
 from tests.groups import check_group, end_group, group_of, shared
 from tests.harness import LocalStack, running_stack
 from tests.left_out import LeftOut
-from tests.seeds import administrators_seed
+from tests.seeds import extended_seed
 
 # The duration of an example depends more on the machine than on the code. `make nightly` asks for the deep profile.
 # Both draw the same examples in each run, so that nothing but a change fails a test; the search profile draws others.
@@ -51,7 +51,8 @@ def local_cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEnvir
     Its deployer may assign any role.
     """
     folder = tmp_path_factory.mktemp("local-cloud")
-    with running_cloud(folder / "state", administrators_seed(folder)) as environment:
+    seed = extended_seed(folder, deployerRoles=["User Access Administrator"])
+    with running_cloud(folder / "state", seed) as environment:
         yield environment
 
 

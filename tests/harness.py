@@ -11,7 +11,7 @@ import os
 import re
 import sqlite3
 import subprocess
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -31,7 +31,7 @@ from ops.stack.engine import Engine
 from ops.stack.environment import LocalPaths
 from ops.stack.state import State, without
 from tests.json_page import require_documented
-from tests.seeds import administrators_seed
+from tests.seeds import extended_seed
 from tests.warm import virtual_environment
 
 # Such as `...::pulumi:providers:idstack::default`, with a version behind it where the SDK gives one.
@@ -137,7 +137,11 @@ class LocalStack:
 
     def administer(self) -> None:
         """Let the deployer assign any role to anybody from now on, as somebody who runs scripts by hand may."""
-        self.local_cloud("seed", "--seed", str(administrators_seed(self.state)))
+        self.seed(deployerRoles=["User Access Administrator"])
+
+    def seed(self, **more: Sequence[Any]) -> None:
+        """Add to lists of the local cloud's seed, as somebody beside the stack does."""
+        self.local_cloud("seed", "--seed", str(extended_seed(self.state, **more)))
 
     def prepare(self, providers: str | None = None) -> None:
         """Make the stack as `idstack up --providers` does, so that both its commands and the engine's own work here."""

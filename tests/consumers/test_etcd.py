@@ -12,9 +12,7 @@ from typing import Final
 
 import httpx
 import pytest
-import yaml
 
-from tests.architecture.source import ROOT
 from tests.consumers.consumer import Consumer, needs, program
 from tests.consumers.guest import encryption, guest, in_etcd
 from tests.consumers.programs import BackupKms, EtcdUpload, Kms
@@ -56,7 +54,9 @@ def story(stack: LocalStack, tmp_path_factory: pytest.TempPathFactory) -> Story:
     with _guest(stack, root / "before", old=Kms) as http:
         _write(http, "first")
         before = _seen(stack, http, "first")
-    _make_next_vault(stack)
+    *_, key, version = old.split("/")
+    keys = [{"name": key, "version": version}]
+    stack.seed(vaults=[{"name": _NEXT, "resourceGroup": "identity-local", "keys": keys}])
     stack.configure(hostedClusters=[{**cluster, "kms": {"activeKey": new, "backupKey": old}}])
     stack.up()
     with _guest(stack, root / "both", new=Kms, old=BackupKms) as http:
@@ -126,12 +126,3 @@ def _seen(stack: LocalStack, http: httpx.Client, *names: str) -> dict[str, tuple
         assert key, stored
         found[name] = (base64.b64decode(read).decode(), key[1].decode())
     return found
-
-
-def _make_next_vault(stack: LocalStack) -> None:
-    """A vault with a key of the same name, as somebody makes it beside the stack."""
-    seed = yaml.safe_load((ROOT / "cloud/emulated/seed.yaml").read_text(encoding="utf-8"))
-    seed["vaults"].append({**seed["vaults"][0], "name": _NEXT})
-    file = stack.state / "seed.yaml"
-    file.write_text(yaml.safe_dump(seed), encoding="utf-8")
-    stack.local_cloud("seed", "--seed", str(file))

@@ -57,7 +57,13 @@ class PrivateDnsZones(WrittenType):
     async def put(self, call: Call) -> Response:
         resource = self.envelope(call, tracked=True)
         _check_global(self.name, resource)
-        _check_zone_name(call.path.name)
+        name = call.path.name
+        labels = name.split(".")
+        if not 2 <= len(labels) <= 34 or len(name) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
+            raise errors.bad_request(
+                f"The zone name '{name}' is not valid: 2-34 labels of 1-63 letters, digits, '-' and '_', separated by "
+                "dots."
+            )
         return self.written(call, {**resource, "properties": {"provisioningState": "Succeeded"}})
 
     def before_deletion(self, call: Call, resource: Document) -> None:
@@ -203,14 +209,6 @@ def links_to(call: Call, network_id: str) -> Iterator[Document]:
     for resource in subscription_resources(call, LINKS):
         if resource["properties"]["virtualNetwork"]["id"].lower() == network_id.lower():
             yield resource
-
-
-def _check_zone_name(name: str) -> None:
-    labels = name.split(".")
-    if not 2 <= len(labels) <= 34 or len(name) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
-        raise errors.bad_request(
-            f"The zone name '{name}' is not valid: 2-34 labels of 1-63 letters, digits, '-' and '_', separated by dots."
-        )
 
 
 def _check_global(type_name: str, resource: Document) -> None:
