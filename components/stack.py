@@ -22,6 +22,7 @@ from components.hypershift.hosted_cluster_object import base_manifest
 from components.plugin.resources import StackOwner
 from components.preflight.preflight import Preflight
 from components.preflight.prerequisites import Prerequisites
+from identity.naming import parse_arm_id
 from identity.outputs import HostedClusterOutput, StackOutputs, delivered_generations
 from identity.settings import HostedClusterSettings, Settings
 from identity.settings.rules.credential_loss import credential_addresses, key_vault_user_address
@@ -116,6 +117,8 @@ class IdentityStack:
             exported["encryptionKeySecret"] = cluster.encryption_key_secret
         if settings.external_dns_domain is not None:
             exported["externalDnsDomain"] = settings.external_dns_domain
+        if settings.external_dns_zone_id is not None:
+            exported["externalDnsZone"] = parse_arm_id(settings.external_dns_zone_id).name
         if cluster.managed_identities:
             exported["managedIdentities"] = cluster.managed_identities
         return exported

@@ -178,6 +178,7 @@ class HostedClusterOutput(TypedDict, Generic[Leaf]):
     # The rest of the HostedCluster as the stack writes it: `metadata` and `spec`.
     hostedClusterBase: dict[str, Any]
     externalDnsDomain: NotRequired[str]
+    externalDnsZone: NotRequired[str]  # the name of `externalDnsZoneID`
     dnsZoneResourceGroup: NotRequired[str]
     credentialsInUse: dict[str, CredentialAddress]
     encryptionKeys: NotRequired[EncryptionKeys]

@@ -131,7 +131,7 @@ def install(outputs: StackOutputs[str], *, is_managed: bool) -> CliCommand:
     clusters = [
         cluster for cluster in outputs.get("hostedClusters", {}).values() if is_managed_cluster(cluster) == is_managed
     ]
-    domains = {cluster.get("externalDnsDomain") for cluster in clusters}
+    domains = {cluster.get("externalDnsZone", cluster.get("externalDnsDomain")) for cluster in clusters}
     managed_service = (
         ["--managed-service", "ARO-HCP", "--aro-hcp-key-vault-users-client-id", outputs["keyVaultUserClientId"]]
         if is_managed
@@ -145,7 +145,7 @@ def install(outputs: StackOutputs[str], *, is_managed: bool) -> CliCommand:
         *("--limit-crd-install", "Azure"),
         *(("--private-platform", "Azure") if has_private_link else ()),
     ]
-    # External DNS takes one filter: the domain of all clusters, if they share it.
+    # External DNS takes one filter: the zone of all clusters, if they share it. It finds no zone above its filter.
     if len(domains) == 1 and (domain := domains.pop()) is not None:
         arguments += [_DOMAIN_FILTER, domain]
     return CliCommand("hypershift install", arguments, _INSTALL_OWN | (_PLS_OWN if has_private_link else {}))

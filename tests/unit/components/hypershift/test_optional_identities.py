@@ -177,6 +177,7 @@ def test_the_outputs_name_the_managed_identities(stack: RecordingMonitor, manage
         "resourceID": PULL,
     }
     assert described["credentialsInUse"]["acrPull"] == {"principal": PULL, "location": "eastus"}
+    assert described["externalDnsZone"] == ZONE.rpartition("/")[2]
     assert "managedIdentities" not in stack.stack_outputs.values["hostedClusters"]["hc1"]
 
 

@@ -177,12 +177,17 @@ def test_a_cluster_without_host_names_is_created_without_their_domain(export: Ex
     assert "hosted-cluster.yaml is left out" not in printed
 
 
-def test_clusters_of_one_domain_give_the_filter_of_external_dns(export: Export) -> None:
-    other = {**described("hc2"), "externalDnsDomain": "elsewhere.example.com"}
+@pytest.mark.parametrize(
+    ("zone", "domain_filter"), [({}, '"$MGMT_DNS_ZONE_NAME"'), ({"externalDnsZone": "example.com"}, "example.com")]
+)
+def test_clusters_of_one_domain_or_zone_give_the_filter_of_external_dns(
+    export: Export, zone: dict[str, str], domain_filter: str
+) -> None:
+    clusters = {"hc1": described(), "hc2": {**described("hc2"), "externalDnsDomain": "elsewhere.example.com"}}
 
-    install = export(clusters={"hc1": described(), "hc2": other}).output.split("\n\n")[2]
+    printed = export(clusters={name: cluster | zone for name, cluster in clusters.items()}).output
 
-    assert '--external-dns-domain-filter "$MGMT_DNS_ZONE_NAME"' in install
+    assert f"--external-dns-domain-filter {domain_filter}" in printed.split("\n\n")[2]
 
 
 @pytest.mark.parametrize(("key", "is_said"), [("privateLink", True), ("swift", False)])
