@@ -12,14 +12,14 @@ from tests.architecture.source import CLOUD, ROOT
 
 _CLOUDS_TESTS: Final = CLOUD / "tests"
 BUDGET: Final[Mapping[str, int]] = {
-    "identity": 15_980,
-    "components": 5_880,
+    "identity": 15_990,
+    "components": 5_840,
     "provider plugin policies": 3_430,
-    "ops": 21_410,
+    "ops": 21_330,
     "tools": 2_640,
     "cloud": 28_060,
-    "cloud/tests": 19_560,
-    "tests": 70_230,
+    "cloud/tests": 19_580,
+    "tests": 70_390,
 }
 _MOST_LINES: Final = 500
 """Of a file: it tells one story."""
