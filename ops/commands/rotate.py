@@ -159,18 +159,20 @@ def _check_pods(identities: Iterable[Renewable], screen: Screen, *, force: bool)
 
 
 def _revocation(identities: Iterable[Renewable], *, now: bool) -> str:
+    listed = "\n".join(f"  {identity.name}: {pods(identity)}" for identity in identities)
     if now:
-        first = "Every certificate is withdrawn now; then new ones are issued, proven and delivered.\nNo old key can"
-        more, until, after = " any more", "the new credential is delivered and they load it", " after this command"
-    else:
-        first = (
-            "A new certificate is delivered first; then the leaked one is withdrawn.\nFrom then on the old key cannot"
+        return (
+            "Every certificate is withdrawn now; then new ones are issued, proven and delivered.\n"
+            "No old key can sign in any more. Tokens issued before stay valid for up to 90 minutes.\n"
+            "These pods cannot sign in until the new credential is delivered and they load it, at the latest 6 hours "
+            f"after the CSI driver has polled; restart them after this command to speed that up:\n{listed}"
         )
-        more, until, after = "", "they load the new credential", ""
     return (
-        f"{first} sign in{more}. Tokens issued before stay valid for up to 90 minutes.\nThese pods cannot sign in "
-        f"until {until}, at the latest 6 hours after the CSI driver has polled; restart them{after} to speed that up:\n"
-    ) + "\n".join(f"  {identity.name}: {pods(identity)}" for identity in identities)
+        "A new certificate is delivered first; then the leaked one is withdrawn.\n"
+        "From then on the old key cannot sign in. Tokens issued before stay valid for up to 90 minutes.\n"
+        "These pods cannot sign in until they load the new credential, at the latest 6 hours after the CSI driver "
+        f"has polled; restart them to speed that up:\n{listed}"
+    )
 
 
 _MOUNTS: Final = {row.field: row.mounts for row in CONTROL_PLANE}
