@@ -129,9 +129,12 @@ def _attempts(state: StateDirectory, name: str, spawned: Spawned) -> Iterator[No
     for pause in processes.growing_pauses(_FIRST_PAUSE, _LONGEST_PAUSE):
         if time.monotonic() >= deadline:
             return
-        if spawned is not None and spawned.poll() is not None:
+        status = None if spawned is None else spawned.poll()
+        # One that ran already is no child of this process, so its record tells.
+        if status is not None or (spawned is None and processes.alive(state.pids, name) is None):
+            how = "before it answered" if status is None else f"with status {status}"
             tail = state.log(name).read_text(errors="replace").splitlines()[-_LOG_LINES:]
-            raise NotStartedError("\n".join([f"{name} ended with status {spawned.returncode}:", *tail]))
+            raise NotStartedError("\n".join([f"{name} ended {how}; start it again. Its log's last lines:", *tail]))
         yield
         time.sleep(pause)
 

@@ -20,6 +20,7 @@ from azure.keyvault.keys import KeyClient
 from localcloud.core import processes
 from localcloud.core.clouds import LocalEnvironment
 from localcloud.core.state_directory import StateDirectory
+from localcloud.runtime.lifecycle import NotStartedError, services
 from localcloud.runtime.seed_file import DEFAULT as SEED
 from tests.source import PACKAGES
 
@@ -124,6 +125,15 @@ def test_a_start_waits_for_no_service_that_is_held(command: LocalCloudCommand, t
     assert "started daemon" in command("start")
     command("faults", "--clear")
     assert "runs already" in command("start")
+
+
+def test_a_start_notices_that_a_process_which_ran_already_has_ended(command: LocalCloudCommand) -> None:
+    command("start")
+    daemon = processes.alive(command.state.pids, "daemon")
+    assert daemon is not None
+    daemon.end(grace=30)
+    with pytest.raises(NotStartedError, match="daemon ended before it answered; start it again"):
+        services(command.state, None)
 
 
 def test_a_store_that_is_cut_short_is_named_and_a_copy_of_it_goes_on(command: LocalCloudCommand) -> None:
