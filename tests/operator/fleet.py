@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -177,6 +178,17 @@ class OperatedFleet:
                 assert not any(holds(run, "Complete") for run in self.runs(stack)[number:]), "it wrote nothing"
                 threading.Event().wait(0.5)
             yield
+
+    def lose_workspace(self, stack: str) -> None:
+        """Its processes end without a signal that they could handle, as those of a lost node do."""
+        pod = f"{stack}-workspace-0"
+        recorded = self.cluster.stack.state / "pids" / f"probe-{NAMESPACE}-{pod}-pulumi.json"
+        os.killpg(json.loads(recorded.read_text(encoding="utf-8"))["pid"], signal.SIGKILL)
+        self.force_out(NAMESPACE, pod)
+
+    def force_out(self, namespace: str, pod: str) -> None:
+        """Delete a pod without waiting for its end."""
+        self.cluster.kubectl("--namespace", namespace, "delete", "pod", pod, "--force", "--grace-period=0")
 
     def _versions(self) -> int:
         """How many versions the secrets in all vaults have."""

@@ -104,7 +104,9 @@ def test_three_failures_stall_a_stack_and_what_needs_it_waits(fleet: OperatedFle
 
 
 def test_a_workspace_killed_in_mid_run_stalls_its_stack_until_recover_unlocks_it(fleet: OperatedFleet) -> None:
-    _kill_in_mid_run(fleet, 57, NAMESPACE, f"{HC1}-workspace-0")
+    fleet.runs_are_of(days=57)
+    with fleet.standing(HC1):
+        fleet.lose_workspace(HC1)
 
     fleet.settled(HC1, "Stalled")
     _unlock(fleet)
@@ -112,7 +114,9 @@ def test_a_workspace_killed_in_mid_run_stalls_its_stack_until_recover_unlocks_it
 
 def test_an_operator_killed_in_mid_run_goes_on_or_stalls_the_stack(fleet: OperatedFleet) -> None:
     """The workspace interrupts the engine and kills it after ten seconds, in which it may have ended by itself."""
-    _kill_in_mid_run(fleet, 56, OPERATORS_NAMESPACE, "--all=true")
+    fleet.runs_are_of(days=56)
+    with fleet.standing(HC1):
+        fleet.force_out(OPERATORS_NAMESPACE, "--all=true")
 
     if holds(fleet.settled(HC1, "Ready", "Stalled"), "Stalled"):
         _unlock(fleet)
@@ -130,12 +134,6 @@ def test_a_removed_object_leaves_the_stack_to_one_machine(fleet: OperatedFleet) 
     for stack in (HC1, SHARED):
         fleet.idstack("down", "--stack", stack, "--yes")
         assert {"delete"} <= fleet.changes(stack)[-1].keys() <= {"delete", "discard"}
-
-
-def _kill_in_mid_run(fleet: OperatedFleet, days: int, namespace: str, pod: str) -> None:
-    fleet.runs_are_of(days=days)
-    with fleet.standing(HC1):
-        fleet.cluster.kubectl("--namespace", namespace, "delete", "pod", pod, "--force", "--grace-period=0")
 
 
 def _unlock(fleet: OperatedFleet) -> None:

@@ -33,7 +33,7 @@ _CAUSES: Final = (
     r"it is too soon|unchanged: \w|is withdrawn|has not reached the vault|does the kubelet run|"
     r"rotate --force|set-attributes|which a hosted cluster of the stack|which no stack of this backend has|"
     r"nothing (more )?was deleted|everybody in the tenant can copy|pods may still sign in with|is locked by|"
-    r"Azure ignores case|the answer cannot be taken|its key (has )?leaked"
+    r"Azure ignores case|ended before it answered|the answer cannot be taken|its key (has )?leaked"
 )
 PUT_BACK: Final = "the state was truncated, and was replaced by that of"
 """What `idstack recover` prints of a copy that takes the state's place."""

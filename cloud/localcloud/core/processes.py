@@ -27,7 +27,9 @@ def growing_pauses(first: float, longest: float) -> Iterator[float]:
         first = min(first * 2, longest)
 
 
-_START_TIME = 19  # proc_pid_stat(5), field 22, counted from the state that follows the command's name
+# proc_pid_stat(5), fields 6 and 22, counted from the state that follows the command's name
+_SESSION = 3
+_START_TIME = 19
 _KILLED_WITHIN = 5.0
 
 
@@ -64,15 +66,25 @@ class RecordedProcess:
 
 def start_time(pid: int) -> str | None:
     """Boot id and start time, which identify a process beyond its id; None when it is gone or a zombie."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    state, *fields = stat.rpartition(")")[2].split()
-    if state in "ZX":
+    if (fields := _fields(pid)) is None:
         return None
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    return f"{boot}/{fields[_START_TIME - 1]}"
+    return f"{boot}/{fields[_START_TIME]}"
+
+
+def processes_of(session: int) -> list[int]:
+    """The ids of a session's processes."""
+    pids = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal())
+    return [pid for pid in pids if (fields := _fields(pid)) is not None and fields[_SESSION] == str(session)]
+
+
+def _fields(pid: int) -> list[str] | None:
+    """What /proc says of a process, from its state on; None when it is gone or a zombie."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return None if fields[0] in "ZX" else fields
 
 
 def record(pids: Path, name: str, pid: int) -> RecordedProcess:

@@ -16,7 +16,7 @@ from typing import Any, Final
 import httpx
 
 from localcloud.core import clock, processes
-from localcloud.core.processes import RecordedProcess, record
+from localcloud.core.processes import RecordedProcess, processes_of, record
 from localcloud.kubelet import commands
 from localcloud.kubelet.azure_provider import AzureProvider
 from localcloud.kubelet.client import EventRecorder
@@ -209,7 +209,10 @@ class ContainerProcess:
             return log.read().decode(errors="replace").strip()
 
     def _ended(self) -> None:
-        self._signal(signal.SIGKILL)  # remaining processes of its group
+        # Some have process groups of their own, but a container's end is that of all its processes.
+        for pid in processes_of(self._process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self._is_over = True
         if self._recorded is not None:
             self._recorded.file.unlink(missing_ok=True)

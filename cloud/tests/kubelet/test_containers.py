@@ -285,23 +285,25 @@ def test_a_container_that_ends_runs_again_and_the_restarts_are_counted(cluster: 
 
 
 def test_what_a_container_leaves_behind_ends_with_it(cluster: ClusterApi, kubelet: Kubelet) -> None:
-    cluster.create(PODS, pod("web", command=["sh", "-c", "sleep 600 & echo $!"]))
+    script = "import subprocess; print(subprocess.Popen(['sleep', '600'], process_group=0).pid)"
+    cluster.create(PODS, pod("web", command=[sys.executable, "-c", script]))
 
     cluster.finished("web")
 
     assert ended(int(kubelet.log("web")))
 
 
+@pytest.mark.parametrize(("grace", "options"), [(0, {}), (3600, {"gracePeriodSeconds": "0"})])
 def test_a_deleted_pods_processes_end_with_their_children_however_stubborn(
-    cluster: ClusterApi, kubelet: Kubelet, pipe: Path
+    cluster: ClusterApi, kubelet: Kubelet, pipe: Path, grace: int, options: dict[str, str]
 ) -> None:
     command = ["sh", "-c", f"trap '' TERM; sleep 600 & echo $! > {pipe}; wait"]
-    cluster.create(PODS, pod("web", command=command, spec={"terminationGracePeriodSeconds": 0}))
+    cluster.create(PODS, pod("web", command=command, spec={"terminationGracePeriodSeconds": grace}))
     child = int(read_from(pipe))
     cluster.ready("web")
     (process,) = kubelet.processes()
 
-    cluster.delete(PODS, "web")
+    cluster.delete(PODS, "web", **options)
 
     assert ended(process)
     assert ended(child)
