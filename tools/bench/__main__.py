@@ -12,16 +12,16 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
-from tools.bench import commands, growth, makespan, program, swap, tokens
+from tools.bench import commands, growth, loader, makespan, program
 from tools.bench.figures import Figure, table
 from tools.bench.measure import CommandFailedError
 
 Part = Callable[[], Iterable[Figure]]
 
 _PARTS: Final[dict[str, Part]] = {
-    "tokens": lambda: [tokens.tokens()],
+    "tokens": lambda: [loader.tokens()],
     "commands": commands.commands,
-    "swap": swap.swap,
+    "swap": loader.swap,
     "program": program.program,
     "rerun": lambda: [program.rerun()],
     "makespan": makespan.makespan,

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tests.harness import LocalStack
-from tools.bench.arithmetic import growth_exponent
-from tools.bench.figures import Figure, Limit
+from tools.bench.figures import Figure, Limit, growth_exponent
 from tools.bench.measure import Cost, run
 from tools.bench.stacks import NO_LAG, local_stack, up
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.harness import LocalStack
-from tools.bench.arithmetic import critical_path, most_at_once
-from tools.bench.figures import Figure, Limit
+from tools.bench.figures import Figure, Limit, critical_path, most_at_once
 from tools.bench.measure import in_turn
 from tools.bench.stacks import NO_LAG, local_stack, up
 

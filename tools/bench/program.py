@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tests.harness import PROJECT
-from tools.bench.arithmetic import MIDDLE, of_the_middle_round
-from tools.bench.figures import Figure, Limit
+from tools.bench.figures import MIDDLE, Figure, Limit, of_the_middle_round
 from tools.bench.measure import in_turn, run
 from tools.bench.stacks import flat_project, local_stack, program_cost, unchanged
 

@@ -9,8 +9,7 @@ import math
 import pytest
 from rich.console import Console
 
-from tools.bench.arithmetic import critical_path, growth_exponent, most_at_once, of_the_middle_round
-from tools.bench.figures import Figure, Limit, table
+from tools.bench.figures import Figure, Limit, critical_path, growth_exponent, most_at_once, of_the_middle_round, table
 
 
 def figure(ours: float, peer: float, limit: Limit | None) -> Figure:
