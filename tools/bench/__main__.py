@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
-from tools.bench import commands, growth, loader, makespan, program
+from tools.bench import commands, growth, loader, makespan
 from tools.bench.figures import Figure, table
 from tools.bench.measure import CommandFailedError
 
@@ -22,8 +22,8 @@ _PARTS: Final[dict[str, Part]] = {
     "tokens": lambda: [loader.tokens()],
     "commands": commands.commands,
     "swap": loader.swap,
-    "program": program.program,
-    "rerun": lambda: [program.rerun()],
+    "program": commands.program,
+    "rerun": lambda: [commands.rerun()],
     "makespan": makespan.makespan,
     "growth": growth.growth,
 }
