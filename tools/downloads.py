@@ -87,24 +87,19 @@ def plugin_archive(name: str, version: str, system: str, processor: str) -> Arch
 
 
 def fetch_any(urls: Iterable[str], target: Path, checksum: str) -> None:
-    """`fetch` from the first place that has the archive; raises DownloadError with what each of them lacks."""
+    """Download an archive; raises DownloadError with what each place lacks, and leaves no file, if none has it."""
     problems = []
     for url in urls:
         try:
-            fetch(url, target, checksum)
+            found = download(url, target)
         except DownloadError as error:
             problems.append(str(error))
-        else:
+            continue
+        if found == checksum:
             return
-    raise DownloadError("; ".join(problems))
-
-
-def fetch(url: str, target: Path, checksum: str) -> None:
-    """Download an archive; raises DownloadError, and leaves no file, if that fails or it has another SHA-256."""
-    found = download(url, target)
-    if found != checksum:
         target.unlink()
-        raise DownloadError(f"{url} has the SHA-256 {found}; {CHECKSUMS.name} has {checksum}")
+        problems.append(f"{url} has the SHA-256 {found}; {CHECKSUMS.name} has {checksum}")
+    raise DownloadError("; ".join(problems))
 
 
 def download(url: str, target: Path) -> str:

@@ -15,7 +15,7 @@ from starlette.staticfiles import StaticFiles
 
 from localcloud.testing.hosts import Certificates, Serve
 from tools import downloads, pin
-from tools.downloads import DownloadError, checksums, fetch, unpack
+from tools.downloads import DownloadError, checksums, fetch_any, unpack
 
 _HEAD = "# a head\n# of two lines\n"
 
@@ -151,7 +151,7 @@ def test_a_line_that_is_no_checksum_is_an_error(file: Path, line: str) -> None:
 def test_a_download_with_another_checksum_leaves_no_file(tmp_path: Path) -> None:
     (tmp_path / "archive").write_bytes(b"content")
     with pytest.raises(DownloadError, match="has the SHA-256"):
-        fetch((tmp_path / "archive").as_uri(), tmp_path / "target", "0" * 64)
+        fetch_any([(tmp_path / "archive").as_uri()], tmp_path / "target", "0" * 64)
     assert not (tmp_path / "target").exists()
 
 
