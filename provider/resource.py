@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typing
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from types import UnionType
@@ -53,8 +53,9 @@ class Inputs:
             if self._properties.get(name) in (None, "") and (is_optional or name in optional):
                 continue
             kind = typing.get_args(hint)[0] if is_optional else hint
-            if not _fits(kind, self._properties.get(name)):
-                self.refuse(name, _accepted(kind))
+            fits, accepted = _form(kind)
+            if not fits(self._properties.get(name)):
+                self.refuse(name, accepted)
 
     def require_days(self, name: str, *, since: datetime) -> None:
         """Refuse a number of days that ends after the year 9999."""
@@ -72,36 +73,25 @@ class Inputs:
             self.failures.append(CheckFailure(name, f"found {_found(value)}; accepted: {accepted}"))
 
 
-def _fits(kind: Any, value: Value) -> bool:
-    if value is UNKNOWN:
-        return True
+def _form(kind: Any) -> tuple[Callable[[Value], bool], str]:
+    """Whether a known value is of this type, and what a refusal calls the type."""
     match typing.get_origin(kind), typing.get_args(kind):
         case origin, (of, *_) if origin in (Union, UnionType):
-            return _fits(of, value)
+            return _form(of)
         case origin, (_, bound) if origin is Annotated:
-            return isinstance(value, int) and not isinstance(value, bool) and value >= bound.least
+            return lambda value: type(value) is int and value >= bound.least, f"an integer of at least {bound.least}"
         case origin, values if origin is Literal:
-            return value in values
+            return lambda value: value in values, " or ".join(values)
         case origin, (of,) if origin is Sequence:
-            return isinstance(value, list) and all(_fits(of, item) for item in value)
+            fits, accepted = _form(of)
+            return (
+                lambda value: isinstance(value, list) and all(item is UNKNOWN or fits(item) for item in value)
+            ), f"a list, each item {accepted}"
     if kind is str or isinstance(kind, TypeVar):
-        return isinstance(value, str) and value != ""
-    return kind is not bool or isinstance(value, bool)
-
-
-def _accepted(kind: Any) -> str:
-    match typing.get_origin(kind), typing.get_args(kind):
-        case origin, (of, *_) if origin in (Union, UnionType):
-            return _accepted(of)
-        case origin, (_, bound) if origin is Annotated:
-            return f"an integer of at least {bound.least}"
-        case origin, values if origin is Literal:
-            return " or ".join(values)
-        case origin, (of,) if origin is Sequence:
-            return f"a list, each item {_accepted(of)}"
-    if kind is str or isinstance(kind, TypeVar):
-        return "a string that is not empty"
-    return "true or false" if kind is bool else "an object"
+        return lambda value: isinstance(value, str) and value != "", "a string that is not empty"
+    if kind is bool:
+        return lambda value: isinstance(value, bool), "true or false"
+    return lambda _: True, "an object"
 
 
 def _found(value: Value) -> str:
