@@ -5,7 +5,6 @@ A plugin subclasses `Provider`, hands out one `Resource` per type token and call
 cannot marshal unknown values (docs/decisions/0002-own-plugin-runtime.md).
 """
 
-from plugin.log import log_info
 from plugin.provider import (
     Checked,
     CheckFailure,
@@ -20,7 +19,7 @@ from plugin.provider import (
     diff_properties,
 )
 from plugin.server import serve
-from plugin.servicer import PluginInterruptedError, interruptible, pause
+from plugin.servicer import PluginInterruptedError, interruptible, log_info, pause
 from plugin.values import UNKNOWN, Props, Secret, Value, contains_secret, contains_unknown, unwrap
 
 __all__ = [

@@ -12,9 +12,8 @@ from typing import Final
 import grpc
 from pulumi.runtime.proto import provider_pb2_grpc
 
-from plugin.log import EngineLog
 from plugin.provider import Provider
-from plugin.servicer import Servicer
+from plugin.servicer import EngineLog, Servicer
 
 # Cloud calls wait, they do not compute; more threads than the engine's parallelism cost nothing.
 _THREADS: Final = 128

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextvars import copy_context
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar, copy_context
 from functools import partial
 from threading import Lock, Thread
 from typing import Any, Final, TypeVar
 
 import grpc
 from google.protobuf import any_pb2, empty_pb2
-from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
+from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
 
-from plugin.log import EngineLog, logging_to
 from plugin.provider import CheckFailure, InitializationError, PluginError, Provider, Resource
 from plugin.values import Props, from_struct, to_struct
 
@@ -79,6 +79,39 @@ _PROCESS: Final = Cancellation()
 cancel = _PROCESS.cancel
 pause = _PROCESS.pause
 interruptible = _PROCESS.run
+
+
+_SINK: Final[ContextVar[Callable[[str], object]]] = ContextVar("sink")
+
+
+def log_info(text: str) -> None:
+    """Write a line to the engine's output; it is dropped outside of the engine's calls to create and update."""
+    sink = _SINK.get(None)
+    if sink is not None:
+        sink(text)
+
+
+@contextmanager
+def logging_to(sink: Callable[[str], object]) -> Iterator[None]:
+    """Pass what is logged in the block, on this thread, to `sink`."""
+    token = _SINK.set(sink)
+    try:
+        yield
+    finally:
+        _SINK.reset(token)
+
+
+class EngineLog:
+    """The log of the engine at an address, `host:port`; without an address every line is dropped."""
+
+    def __init__(self, address: str | None) -> None:
+        self._engine = engine_pb2_grpc.EngineStub(grpc.insecure_channel(address)) if address else None
+
+    def info(self, urn: str, text: str) -> None:
+        """Write a line about the resource `urn`. A line that does not arrive does not fail the resource."""
+        if self._engine is not None:
+            with suppress(grpc.RpcError):
+                self._engine.Log(engine_pb2.LogRequest(severity=engine_pb2.INFO, message=text, urn=urn))
 
 
 _Request = TypeVar("_Request")

@@ -31,7 +31,7 @@ def test_no_two_packages_of_a_room_need_each_other(room: str) -> None:
 def test_an_import_of_a_module_or_of_something_in_it_is_a_need() -> None:
     needs = _modules("plugin")
 
-    assert needs["plugin.servicer"] == {"plugin.log", "plugin.provider", "plugin.values"}
+    assert needs["plugin.servicer"] == {"plugin.provider", "plugin.values"}
     assert _package("plugin") == _package("plugin.servicer") == "plugin"
 
 

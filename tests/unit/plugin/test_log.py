@@ -17,8 +17,7 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, provider_pb2_grpc
 
 from plugin import PluginError, PluginInterruptedError, log_info
-from plugin.log import EngineLog, logging_to
-from plugin.servicer import Cancellation
+from plugin.servicer import Cancellation, EngineLog, logging_to
 from plugin.values import to_struct
 
 URN = "urn:pulumi:dev::project::demo:index:Slow::name"

@@ -17,8 +17,7 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc, status_pb2
 
 from plugin import Provider, Resource
-from plugin.log import EngineLog
-from plugin.servicer import Servicer
+from plugin.servicer import EngineLog, Servicer
 from plugin.values import UNKNOWN, Secret, from_struct, to_struct
 
 _ROOT = Path(__file__).parents[3]

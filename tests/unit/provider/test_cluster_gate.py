@@ -16,7 +16,7 @@ from identity.aks.login import Login
 from identity.login_kinds import Flavour, LoginKind
 from localcloud.testing.hosts import Serve
 from plugin import UNKNOWN, PluginError, Props, Secret, unwrap
-from plugin.log import logging_to
+from plugin.servicer import logging_to
 from provider.sign_in_gate import ClusterGateResource
 from tests.unit.access_world import CLASSES, TENANT, FakeApiServer, program, skeleton
 
