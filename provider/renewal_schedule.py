@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 
 from identity.azure.errors import AccessError
 from identity.azure.records import SecretMetadata
-from identity.azure.registered_certificates import registered_at, withdraw_all, withdraw_all_but
+from identity.azure.registered_certificates import RegisteredKey, registered_at, withdraw_all, withdraw_all_but
 from identity.clouds import LOCAL_CLOUD
 from identity.credentials import renewal_request, rfc3339, schedule
 from identity.credentials.renewal_request import RenewalRequest
@@ -209,8 +209,7 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
         """
         if not inputs:
             return {}
-        with plugin_errors("which certificates are registered at Entra ID cannot be seen"):
-            registered = registered_at(cloud.client(inputs["cloud"], inputs["tenantId"]), _application(inputs))
+        registered = _registered(inputs)
         if registered is None:
             return {}
         begins = {key.begins for key in registered if key.is_ours}
@@ -278,9 +277,7 @@ def _used(inputs: RenewalScheduleInputs[str], current: SecretMetadata | None, de
     """
     if current is None or delivery is None or inputs.get("delivered") != delivery.name or contains_unknown(inputs):
         return None
-    with plugin_errors("which certificates are registered at Entra ID cannot be seen"):
-        registered = registered_at(cloud.client(inputs["cloud"], inputs["tenantId"]), _application(inputs))
-    for key in registered or ():
+    for key in _registered(inputs) or ():
         if (key.thumbprint, key.begins) == (current.tags.get(THUMBPRINT), current.not_before):
             return Slot(delivery.generation, key.begins, (key.ends - key.begins).days)
     return None
@@ -298,10 +295,15 @@ def _is_earlier(
     is_proven = shown is not None and inputs.get("delivered") == shown.name
     if current is None or slot is None or is_proven or contains_unknown(inputs):
         return False
-    with plugin_errors("which certificates are registered at Entra ID cannot be seen"):
-        registered = registered_at(cloud.client(inputs["cloud"], inputs["tenantId"]), _application(inputs)) or ()
+    registered = _registered(inputs) or ()
     thumbprints = {key.thumbprint for key in registered if key.is_ours and key.begins == slot.not_before}
     return bool(thumbprints) and current.tags.get(THUMBPRINT) not in thumbprints
+
+
+def _registered(inputs: RenewalScheduleInputs[str] | RenewalScheduleState) -> list[RegisteredKey] | None:
+    """The certificates at Entra ID; None if the application does not exist."""
+    with plugin_errors("which certificates are registered at Entra ID cannot be seen"):
+        return registered_at(cloud.client(inputs["cloud"], inputs["tenantId"]), _application(inputs))
 
 
 def _application(inputs: RenewalScheduleInputs[str] | RenewalScheduleState) -> str:

@@ -51,7 +51,19 @@ class SignInGateResource(TypedResource[SignInGateInputs[str], SignInGateOutputs[
             )
         _require_valid(issued)
         try:
-            return name_of(urn), {"provenAt": _proof(inputs, issued)}
+            proven_at = prove(
+                inputs["authorityHost"],
+                inputs["tenantId"],
+                inputs["clientId"],
+                issued.certificate_pem,
+                issued.private_key_pem,
+                inputs["scope"],
+                successes=inputs["successes"],
+                settle=timedelta(seconds=inputs["settleSeconds"]),
+                timeout=timedelta(seconds=inputs["timeoutSeconds"]),
+                sleep=pause,
+            )
+            return name_of(urn), {"provenAt": rfc3339.render(proven_at)}
         except (SignInFailedError, ValueError) as error:
             raise PluginError(str(error)) from None
 
@@ -78,22 +90,6 @@ def _require_valid(issued: IssuedCertificate) -> None:
         "so it was not delivered. If this machine's clock is wrong, set it right, and correct the secret's `nbf` if "
         "somebody edited that; then run the command again"
     )
-
-
-def _proof(inputs: SignInGateInputs[str], issued: IssuedCertificate) -> str:
-    proven_at = prove(
-        inputs["authorityHost"],
-        inputs["tenantId"],
-        inputs["clientId"],
-        issued.certificate_pem,
-        issued.private_key_pem,
-        inputs["scope"],
-        successes=inputs["successes"],
-        settle=timedelta(seconds=inputs["settleSeconds"]),
-        timeout=timedelta(seconds=inputs["timeoutSeconds"]),
-        sleep=pause,
-    )
-    return rfc3339.render(proven_at)
 
 
 def require_registrable(args: RegistrableCertificate) -> None:
