@@ -26,11 +26,12 @@ def _mandatory(name: PolicyName, rule: Rule, context: RuleContext) -> ResourceVa
         resource = resource_of(args)
         if (name, resource.name) not in context.stack.waivers:
             for violation in _known(rule, resource, context):
-                report(for_stack(_message(name, resource, violation), _stack_of(args)), None)
+                stack = args.urn.removeprefix("urn:pulumi:").partition("::")[0]
+                report(for_stack(_message(name, resource, violation), stack), None)
 
     return ResourceValidationPolicy(
         name=name,
-        description=_sentence(rule),
+        description=inspect.cleandoc(rule.__doc__ or "").splitlines()[0],
         validate=validate,
         enforcement_level=EnforcementLevel.MANDATORY,
     )
@@ -61,10 +62,6 @@ def resource_of(args: ResourceValidationArgs) -> CheckedResource:
     return CheckedResource(kinds=tuple(chain.split("$")), name=name, inputs=args.props)
 
 
-def _stack_of(args: ResourceValidationArgs) -> str:
-    return args.urn.removeprefix("urn:pulumi:").partition("::")[0]
-
-
 def _known(rule: Rule, resource: CheckedResource, context: RuleContext) -> Iterator[Violation]:
     """The violations that are known; a preview does not know the values that Azure assigns."""
     try:
@@ -82,7 +79,3 @@ def _message(name: PolicyName, resource: CheckedResource, broken: Violation) -> 
         "  waiver:   in `policyWaivers` of the stack's file: "
         f"{{policy: {name}, resource: {resource.name}, reason: <why>}}"
     )
-
-
-def _sentence(rule: Rule) -> str:
-    return inspect.cleandoc(rule.__doc__ or "").splitlines()[0]
