@@ -14,7 +14,7 @@ from typing import Any, Final
 import pulumi
 
 from components.azure.context import ClusterContext, CredentialStore
-from components.azure.management_cluster import AddOnIdentity, ManagementCluster
+from components.azure.management_cluster import ManagementCluster
 from components.azure.providers import Providers
 from components.azure.vault import ExistingIdentity, KeyVaultUser, NewIdentity, Vault
 from components.hypershift.hosted_cluster import HostedCluster, HostedClusterArgs, Leaf
@@ -150,7 +150,7 @@ def _own_store(
 
 def _key_vault_user_identity(
     settings: Settings, prerequisites: Prerequisites, cluster: ManagementCluster | None
-) -> ExistingIdentity | AddOnIdentity | NewIdentity:
+) -> ExistingIdentity | NewIdentity:
     user = settings.key_vault_user
     if user.name is not None:
         group = prerequisites.management_cluster.node_resource_group if cluster is None else cluster.node_resource_group

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import pulumi
@@ -11,6 +10,7 @@ from pulumi_azure_native import containerservice
 
 from components.azure.providers import Deployer, Providers
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
+from components.azure.vault import ExistingIdentity
 from identity import resource_types
 from identity.naming import DEPLOYER_COMPONENT, dns_prefix, node_resource_group
 from identity.roles import AKS_RBAC_CLUSTER_ADMIN_ROLE
@@ -27,59 +27,57 @@ _LEFT_TO_AKS: Final = [
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ManagementClusterArgs:
-    """Inputs of `ManagementCluster`. `deployer` runs the stack.
-
-    `cluster` is `settings.management_cluster`, and `creation` its `create`.
-    """
-
-    settings: Settings
-    cluster: ManagementClusterSettings
-    creation: CreationSettings
-    deployer: Deployer
-
-
-@dataclass(frozen=True, kw_only=True)
-class AddOnIdentity:
-    """The managed identity that AKS makes for the secrets-store add-on and assigns to the nodes."""
-
-    client_id: pulumi.Output[str]
-    object_id: pulumi.Output[str]
-
-
 class ManagementCluster(pulumi.ComponentResource):
     """AKS with sign-in by Entra ID only, workload identity, and the secrets-store add-on.
 
-    With Azure RBAC the deployer gets Azure Kubernetes Service RBAC Cluster Admin on it. `ready` holds the resources
-    that a sign-in depends on. `has_azure_rbac` tells whether Azure RBAC or Kubernetes RBAC authorizes requests.
+    `cluster` is `settings.management_cluster`, and `creation` its `create`; `deployer` runs the stack. With Azure RBAC
+    it gets Azure Kubernetes Service RBAC Cluster Admin on the cluster. `ready` holds the resources that a sign-in
+    depends on. `has_azure_rbac` tells whether Azure RBAC or Kubernetes RBAC authorizes requests.
 
     Outputs: `cluster_id` and `node_resource_group` (str, known before the cluster exists); `name` and `uid`
     (Output[str]) and the identity `add_on`: unknown in a preview of a new cluster, known in a preview of its change.
     """
 
-    def __init__(self, name: str, args: ManagementClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        settings: Settings,
+        cluster: ManagementClusterSettings,
+        creation: CreationSettings,
+        deployer: Deployer,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
         super().__init__(resource_types.MANAGEMENT_CLUSTER, name, None, opts)
-        settings, group = args.settings, args.cluster.resource_group
+        group = cluster.resource_group
         self.cluster_id = settings.management_cluster_id
-        self.has_azure_rbac = args.creation.azure_rbac
-        self.node_resource_group = node_resource_group(group, args.cluster.name, settings.location)
-        cluster = self._cluster(name, args)
-        self.ready: list[pulumi.Resource] = [cluster]
+        self.has_azure_rbac = creation.azure_rbac
+        self.node_resource_group = node_resource_group(group, cluster.name, settings.location)
+        aks = self._cluster(name, settings, cluster, creation)
+        self.ready: list[pulumi.Resource] = [aks]
         if self.has_azure_rbac:
-            self.ready.append(self._deployers_role(name, args, cluster))
-        self.name: pulumi.Output[str] = cluster.name
+            role = RoleGrantsArgs(
+                infra_id=cluster.name,
+                component=DEPLOYER_COMPONENT,
+                role=AKS_RBAC_CLUSTER_ADMIN_ROLE,
+                scopes={"cluster": self.cluster_id},
+                subscription_id=settings.subscription_id,
+                principal_id=deployer.object_id,
+                deployer=deployer,
+            )
+            after = pulumi.ResourceOptions(parent=self, depends_on=[aks])
+            self.ready.append(RoleGrants(f"{name}-deployer", role, after))
+        self.name: pulumi.Output[str] = aks.name
         # In the preview of an update, the resource's only known output is the name. The others are read from Azure.
         current = containerservice.get_managed_cluster_output(
             resource_group_name=group,
-            resource_name=cluster.name,
+            resource_name=aks.name,
             opts=pulumi.InvokeOptions(parent=self),
         )
         self.uid: pulumi.Output[str] = current.apply(lambda answer: answer.resource_uid)
         identity = current.apply(
-            lambda answer: _identity(answer.addon_profiles) or cluster.addon_profiles.apply(_required_identity)
+            lambda answer: _identity(answer.addon_profiles) or aks.addon_profiles.apply(_required_identity)
         )
-        self.add_on = AddOnIdentity(
+        self.add_on = ExistingIdentity(
             client_id=identity.apply(lambda add_on: add_on.client_id),
             object_id=identity.apply(lambda add_on: add_on.object_id),
         )
@@ -94,17 +92,18 @@ class ManagementCluster(pulumi.ComponentResource):
             }
         )
 
-    def _cluster(self, name: str, args: ManagementClusterArgs) -> containerservice.ManagedCluster:
-        creation = args.creation
+    def _cluster(
+        self, name: str, settings: Settings, cluster: ManagementClusterSettings, creation: CreationSettings
+    ) -> containerservice.ManagedCluster:
         groups, pool = list(creation.admin_group_object_ids), creation.node_pool
         rotation = {"enableSecretRotation": "true", "rotationPollInterval": creation.rotation_poll_interval}
         return containerservice.ManagedCluster(
             f"{name}-aks",
-            resource_name_=args.cluster.name,
-            resource_group_name=args.cluster.resource_group,
-            location=args.settings.location,
-            tags=args.settings.tags,
-            dns_prefix=dns_prefix(args.cluster.name),
+            resource_name_=cluster.name,
+            resource_group_name=cluster.resource_group,
+            location=settings.location,
+            tags=settings.tags,
+            dns_prefix=dns_prefix(cluster.name),
             # AKS's default, but explicit: an imported cluster would be replaced without it.
             node_resource_group=self.node_resource_group,
             kubernetes_version=creation.kubernetes_version,
@@ -133,29 +132,14 @@ class ManagementCluster(pulumi.ComponentResource):
                 managed=True,
                 enable_azure_rbac=creation.azure_rbac,
                 admin_group_object_ids=groups or None,
-                tenant_id=args.settings.tenant_id,
+                tenant_id=settings.tenant_id,
             ),
             oidc_issuer_profile=containerservice.ManagedClusterOIDCIssuerProfileArgs(enabled=True),
             security_profile=containerservice.ManagedClusterSecurityProfileArgs(
                 workload_identity=containerservice.ManagedClusterSecurityProfileWorkloadIdentityArgs(enabled=True)
             ),
             addon_profiles={ADD_ON: containerservice.ManagedClusterAddonProfileArgs(enabled=True, config=rotation)},
-            opts=pulumi.ResourceOptions(parent=self, protect=args.settings.protect, ignore_changes=_LEFT_TO_AKS),
-        )
-
-    def _deployers_role(self, name: str, args: ManagementClusterArgs, cluster: pulumi.Resource) -> RoleGrants:
-        return RoleGrants(
-            f"{name}-deployer",
-            RoleGrantsArgs(
-                infra_id=args.cluster.name,
-                component=DEPLOYER_COMPONENT,
-                role=AKS_RBAC_CLUSTER_ADMIN_ROLE,
-                scopes={"cluster": self.cluster_id},
-                subscription_id=args.settings.subscription_id,
-                principal_id=args.deployer.object_id,
-                deployer=args.deployer,
-            ),
-            pulumi.ResourceOptions(parent=self, depends_on=[cluster]),
+            opts=pulumi.ResourceOptions(parent=self, protect=settings.protect, ignore_changes=_LEFT_TO_AKS),
         )
 
 
@@ -166,7 +150,10 @@ def create_management_cluster(settings: Settings, providers: Providers, deployer
         return None
     return ManagementCluster(
         "management-cluster",
-        ManagementClusterArgs(settings=settings, cluster=cluster, creation=cluster.create, deployer=deployer),
+        settings,
+        cluster,
+        cluster.create,
+        deployer,
         providers.options(),
     )
 

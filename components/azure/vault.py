@@ -12,7 +12,6 @@ import pulumi
 from pulumi_azure_native import keyvault
 
 from components.azure.managed_identity import AssignedIdentity
-from components.azure.management_cluster import AddOnIdentity
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from identity import resource_types
 from identity.roles import KEY_VAULT_SECRETS_USER_ROLE
@@ -72,10 +71,12 @@ KEY_VAULT_USER_COMPONENT: Final = "key-vault-user"
 
 @dataclass(frozen=True, kw_only=True)
 class ExistingIdentity:
-    """A managed identity that exists: its client id, and the object id for its role assignments."""
+    """A managed identity that the stack does not make, such as that of AKS's secrets-store add-on: its client id, and
+    the object id for its role assignments.
+    """
 
-    client_id: str
-    object_id: str
+    client_id: pulumi.Input[str]
+    object_id: pulumi.Input[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +101,7 @@ class KeyVaultUser(pulumi.ComponentResource):
         name: str,
         settings: Settings,
         vault: Vault,
-        identity: ExistingIdentity | AddOnIdentity | NewIdentity,
+        identity: ExistingIdentity | NewIdentity,
         stack_owner: pulumi.Input[str] | None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:

@@ -20,9 +20,9 @@ from components.hypershift.cluster_keys import (
 )
 from components.hypershift.hosted_cluster_object import (
     HostedClusterObject,
-    HostedClusterObjectArgs,
     encryption_keys,
     hosted_cluster_spec,
+    merged,
     stack_part,
 )
 from components.kubernetes.cluster_side import ClusterSide, ClusterSideArgs
@@ -162,12 +162,11 @@ class HostedCluster(pulumi.ComponentResource):
             ]
             HostedClusterObject(
                 f"{name}-hosted-cluster",
-                HostedClusterObjectArgs(
-                    manifest=args.manifest, stack_part=stack_part(cluster, self.spec), protect=settings.protect
-                ),
+                merged(args.manifest, stack_part(cluster, self.spec)),
                 # A missing secret blocks a mount, and with it the whole control plane. HyperShift needs the
                 # infrastructure until it has deleted machines and load balancers.
                 pulumi.ResourceOptions(parent=self, depends_on=[*everything, *secrets]),
+                protect=settings.protect,
             )
         self.register_outputs({"control_plane": self.control_plane, "data_plane": self.data_plane, "spec": self.spec})
 

@@ -247,21 +247,21 @@ class Conflict:
     stack_value: Any
 
 
-@dataclass(frozen=True, kw_only=True)
-class HostedClusterObjectArgs:
-    """Inputs of `HostedClusterObject`; both parts are HostedClusters, and `conflicts` finds none between them."""
-
-    manifest: Mapping[str, Any]
-    stack_part: Mapping[str, Any]
-    protect: bool
-
-
 class HostedClusterObject(pulumi.ComponentResource):
-    """The HostedCluster on the management cluster. Its namespace exists already, as it holds the pull secret."""
+    """The HostedCluster on the management cluster. Its namespace exists already, as it holds the pull secret.
 
-    def __init__(self, name: str, args: HostedClusterObjectArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    `hosted_cluster` is the user's part, `merged` with the stack's.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        hosted_cluster: Mapping[str, Any],
+        opts: pulumi.ResourceOptions | None = None,
+        *,
+        protect: bool,
+    ) -> None:
         super().__init__("idstack:hypershift:HostedClusterObject", name, None, opts)
-        hosted_cluster = merged(args.manifest, args.stack_part)
         CustomResource(
             f"{name}-object",
             api_version=API_VERSION,
@@ -270,7 +270,7 @@ class HostedClusterObject(pulumi.ComponentResource):
             spec=hosted_cluster["spec"],
             opts=pulumi.ResourceOptions(
                 parent=self,
-                protect=args.protect,
+                protect=protect,
                 custom_timeouts=pulumi.CustomTimeouts(delete=_LONGEST_DELETION),
             ),
         )
