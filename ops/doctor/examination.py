@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import Final
 
 from identity.outputs import StackOutputs
-from ops.doctor.checks.access import SIGN_IN
 from ops.doctor.checks.sign_in import REGISTRATION
+from ops.doctor.checks.stack import SIGN_IN
 from ops.doctor.checks.vault import SECRET
 from ops.doctor.model.check import CheckResult, CheckStatus, ExitCode, Stage, diagnose
 from ops.doctor.registry import STATUS_CHECKS

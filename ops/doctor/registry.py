@@ -1,44 +1,20 @@
-"""Every check, in the order in which a fault explains later ones."""
+"""Every check, by the order of the stages, in which a fault explains later ones."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from ops.doctor.checks import (
-    access,
-    applications,
-    backend,
-    configuration,
-    document,
-    engine,
-    federation,
-    hosted_clusters,
-    mount,
-    proof_call,
-    secret_provider_class,
-    sign_in,
-    vault,
-    volume,
-)
+from ops.doctor.checks import configuration, federation, pods, sign_in, stack, vault
 from ops.doctor.model.check import Check, Stage
 from ops.world.seen import Part
 from ops.world.selection import Selection
 
-CHECKS: Final[tuple[Check, ...]] = (
-    *engine.CHECKS,
-    *backend.CHECKS,
-    *access.CHECKS,
-    *applications.CHECKS,
-    *configuration.CHECKS,
-    *vault.CHECKS,
-    *secret_provider_class.CHECKS,
-    *mount.CHECKS,
-    *volume.CHECKS,
-    *document.CHECKS,
-    *federation.CHECKS,
-    *sign_in.CHECKS,
-    *proof_call.CHECKS,
-    *hosted_clusters.CHECKS,
+_IN_ORDER: Final = list(Stage)
+CHECKS: Final[tuple[Check, ...]] = tuple(
+    sorted(
+        (*stack.CHECKS, *configuration.CHECKS, *vault.CHECKS, *pods.CHECKS, *federation.CHECKS, *sign_in.CHECKS),
+        key=lambda check: _IN_ORDER.index(check.stage),
+    )
 )
 
 
@@ -58,14 +34,13 @@ def _is_of_the_file(check: Check) -> bool:
 # The checks of `status`, `graph` and the metrics, which need the backend, the role Reader in Azure, the objects of the
 # management cluster and, on this machine, the probes' reports. Their own tables have the sign-ins.
 STATUS_CHECKS: Final[tuple[Check, ...]] = (
-    backend.ABANDONED_LOCK,
-    backend.PENDING_OPERATIONS,
-    backend.LAST_RUN,
-    access.SIGN_IN,
+    stack.ABANDONED_LOCK,
+    stack.PENDING_OPERATIONS,
+    stack.LAST_RUN,
+    stack.SIGN_IN,
     *vault.CHECKS,
-    *secret_provider_class.CHECKS,
-    *mount.CHECKS,
-    volume.POD,
+    *(check for check in pods.CHECKS if check.stage in (Stage.CLASS, Stage.MOUNT)),
+    pods.POD,
     sign_in.REGISTRATION,
-    proof_call.ROLE,
+    sign_in.ROLE,
 )

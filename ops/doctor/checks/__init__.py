@@ -1,1 +1,1 @@
-"""The checks: a file for each stage, with its `CHECKS`. They use the `StackWorld` alone."""
+"""The checks, by what they look at; each file has its `CHECKS`. They use the `StackWorld` alone."""

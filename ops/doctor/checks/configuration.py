@@ -1,4 +1,4 @@
-"""Whether the configuration is accepted, brought up, and the same in the HostedCluster."""
+"""Whether the configuration is accepted and brought up, and the HostedCluster has it and runs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from identity.settings.schema.problems import value_at
-from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_identity, of_stack
-from ops.world.expected import Identity
-from ops.world.seen import NotReadError, Part, StackWorld, entry, known
+from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_cluster, of_identity, of_stack
+from ops.world.expected import Cluster, Identity
+from ops.world.seen import HostedClusterCondition, NotReadError, Part, StackWorld, entry, known
 
 
 def _find_settings(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
@@ -61,8 +61,45 @@ def _find_hosted_cluster(world: StackWorld, identity: Identity) -> Iterator[Faul
             yield Fault(evidence=f"{place}.{key} is {actual.get(key)!r}; the stack has {value!r}", fix=fix)
 
 
+def _find_unexpected_conditions(world: StackWorld, cluster: Cluster) -> Iterator[Fault]:
+    """Whether the HostedCluster's conditions are those of a cluster that runs."""
+    if cluster.side == "stack":
+        return
+    hosted_cluster = known(entry(world.control_planes, cluster.cluster).hosted_cluster)
+    if hosted_cluster is None:
+        raise NotReadError(f"there is no HostedCluster {cluster.home}/{cluster.cluster} yet")
+    unexpected = sorted((condition for condition in hosted_cluster.conditions if not condition.is_expected), key=_rank)
+    causes = [condition for condition in unexpected if condition.status != _UNKNOWN] or unexpected
+    for cause in causes:
+        yield Fault(
+            evidence=f"{cause.type} is {cause.status} ({cause.reason}): {cause.message}".rstrip(": "),
+            fix=f"`kubectl --namespace {cluster.home} describe hostedcluster {cluster.cluster}`; "
+            "docs/reference/symptoms.md has what each condition says about the identities",
+        )
+    if consequences := [condition.type for condition in unexpected if condition not in causes]:
+        yield Fault(
+            evidence=f"a consequence of {causes[0].type}: HyperShift does not know yet about {', '.join(consequences)}",
+            fix=f"correct {causes[0].type}, then run the doctor again",
+        )
+
+
+# HyperShift reads the specification first: nothing else can become true while these are not
+# (openshift/hypershift api/v1beta1/hostedcluster_conditions.go, hostedcluster_controller.go).
+_FIRST: Final = ("Valid", "Supported")
+# The status of a condition whose source does not exist: the hosted control plane, or the cluster version.
+_UNKNOWN: Final = "Unknown"
+
+
+def _rank(condition: HostedClusterCondition) -> int:
+    """Causes come before consequences."""
+    if condition.status == _UNKNOWN:
+        return 2
+    return 0 if condition.type.startswith(_FIRST) else 1
+
+
 CHECKS: Final[tuple[Check, ...]] = (
     of_stack(Stage.CONFIGURATION, "settings", (Part.CONFIGURATION,), _find_settings),
     of_stack(Stage.CONFIGURATION, "brought-up", (Part.CONFIGURATION, Part.STATE), _find_brought_up),
     of_identity(Stage.CONFIGURATION, "hosted-cluster", (Part.CONTROL_PLANES,), _find_hosted_cluster),
+    of_cluster(Stage.HOSTED_CLUSTERS, "conditions", (Part.CONTROL_PLANES,), _find_unexpected_conditions),
 )

@@ -1,17 +1,18 @@
-"""Whether Entra ID knows the identity's certificate, and lets it sign in."""
+"""Whether the identity, and nobody else, signs in to Entra ID, has its rights, and uses them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
 from typing import Final
 
 from identity.credentials import rfc3339
 from identity.credentials.symptom import Family
 from identity.credentials.symptoms import find
-from ops.doctor.model.check import Check, Fault, Stage, of_identity
-from ops.doctor.model.lookups import of_symptom, renewal, reports_of
-from ops.world.expected import Identity
-from ops.world.seen import Part, StackWorld, entry
+from ops.doctor.model.check import Check, Fault, Stage, of_identity, of_principal
+from ops.doctor.model.lookups import of_symptom, renewal, reports_of, role_fault
+from ops.world.expected import ExpectedAccess, GrantedPrincipal, Identity
+from ops.world.seen import NotReadError, Part, SeenRoleDefinition, StackWorld, entry
 
 
 def _find_registration(world: StackWorld, identity: Identity) -> Iterator[Fault]:
@@ -70,6 +71,135 @@ def _find_sign_in(world: StackWorld, identity: Identity) -> Iterator[Fault]:
         )
 
 
-SIGN_IN = of_identity(Stage.SIGN_IN, "sign-in", (Part.REPORTS, Part.CONTROL_PLANES), _find_sign_in)
+def _find_added(world: StackWorld, identity: Identity) -> Iterator[Fault]:
+    """Whether the identity's application has only the credentials that the stack gave it."""
+    application = entry(world.applications, identity.client_id) if identity.generation is not None else None
+    if application is not None and application.added:
+        yield Fault(
+            evidence=f"somebody added to the application {identity.client_id}: {'; '.join(application.added)}",
+            fix=f"if it is not meant to be there, remove it: `az ad app credential delete --id {identity.client_id} "
+            "--key-id <id>`, `az ad app federated-credential delete` for a federated credential",
+        )
 
-CHECKS: Final[tuple[Check, ...]] = (REGISTRATION, SIGN_IN)
+
+def _find_role(world: StackWorld, identity: GrantedPrincipal) -> Iterator[Fault]:
+    """Whether ARM has the identity's role assignments as the stack created them."""
+    for role in identity.roles:
+        if evidence := role_fault(world, role):
+            yield Fault(evidence=evidence, fix=world.repair)
+
+
+ROLE = of_principal(Stage.PROOF_CALL, "role", (Part.ROLES,), _find_role)
+
+
+# Types with a place of their own, or without any: a cluster without a route table needs no action on one.
+_OF_THE_NETWORK: Final = tuple(
+    f"microsoft.network/{type_}/"
+    for type_ in ("virtualnetworks", "networksecuritygroups", "routetables", "natgateways", "dnszones")
+)
+Action = tuple[str, bool]  # as ARM writes it, and whether it is a data action
+
+
+def _find_actions(world: StackWorld, identity: GrantedPrincipal) -> Iterator[Fault]:
+    """Whether the identity has the actions of production's role at each resource, by all its roles there and above.
+
+    A custom role may lack an action of the built-in role, and so may an assignment that another tool replaced. Deny
+    assignments are not read.
+    """
+    if not identity.accesses:
+        return
+    needed = entry(world.definitions, identity.role_guid)
+    if needed is None:
+        raise NotReadError(f"the role {identity.role_guid} with its actions does not exist in this cloud")
+    types = {access.type for access in identity.accesses}
+    actions: dict[str | None, list[Action]] = {}
+    for permission in needed.permissions:
+        for is_data, names in ((False, permission.actions), (True, permission.data_actions)):
+            for name in names:
+                actions.setdefault(_place(name.lower(), types), []).append((name, is_data))
+    for access in identity.accesses:
+        roles = list(_roles(world, access))
+        missing = [action for action in actions.get(access.type, ()) if not _grants(roles, action)]
+        if missing:
+            yield Fault(
+                evidence=_evidence(access, missing, roles),
+                fix=_fix(world, identity, access, roles),
+            )
+
+
+def _place(action: str, types: Iterable[str]) -> str | None:
+    """The resource type of the places that need an action: its own or a parent type, empty for all other places."""
+    if matching := [type_ for type_ in types if type_ and action.startswith(f"{type_.lower()}/")]:
+        return max(matching, key=len)
+    return None if action.startswith(_OF_THE_NETWORK) else ""
+
+
+def _roles(world: StackWorld, access: ExpectedAccess) -> Iterator[SeenRoleDefinition]:
+    for assignment in entry(world.assignments, access.key):
+        definition = entry(world.definitions, assignment.role)
+        if definition is not None:
+            yield definition
+
+
+def _grants(roles: Iterable[SeenRoleDefinition], action: Action) -> bool:
+    """Whether a role grants an action; exceptions hold in their own entry alone (azure-docs `role-definitions.md`)."""
+    name, is_data = action
+    pairs = (
+        (permission.data_actions, permission.data_exceptions)
+        if is_data
+        else (permission.actions, permission.exceptions)
+        for role in roles
+        for permission in role.permissions
+    )
+    return any(_matches(granted, name) and not _matches(taken, name) for granted, taken in pairs)
+
+
+def _matches(patterns: Iterable[str], action: str) -> bool:
+    return any(fnmatchcase(action.lower(), pattern.lower()) for pattern in patterns)
+
+
+def _evidence(access: ExpectedAccess, missing: list[Action], roles: list[SeenRoleDefinition]) -> str:
+    names = ", ".join(f"{name} (data)" if is_data else name for name, is_data in missing)
+    held = ", ".join(dict.fromkeys(f'"{role.name}"' for role in roles)) or "none"
+    return f"the principal {access.principal_id} lacks {names} at {access.scope}; its roles there and above: {held}"
+
+
+def _fix(world: StackWorld, identity: GrantedPrincipal, access: ExpectedAccess, roles: list[SeenRoleDefinition]) -> str:
+    custom = next((role.name for role in roles if role.is_custom), None)
+    if custom is None:
+        return f"{world.repair}; Azure takes up to ten minutes to apply a role"
+    return (
+        f'put the actions back into the custom role: `az role definition list --name "{custom}"` prints it, and '
+        f"`az role definition update --role-definition <file>` writes it; or assign production's role beside "
+        f"it: `az role assignment create --role {identity.role_guid} --assignee-object-id {access.principal_id} "
+        f"--assignee-principal-type ServicePrincipal --scope {access.scope}`"
+    )
+
+
+_FORBIDDEN: Final = 403
+_NOT_FOUND: Final = 404
+
+
+def _find_proof_call(world: StackWorld, identity: Identity) -> Iterator[Fault]:
+    """Whether the probe's last call, which only the identity's own role grants, was granted."""
+    for _, pod, report in reports_of(world, identity):
+        if report.is_proven or not report.is_signed_in:
+            continue
+        error = " ".join((report.proof_error or "it has not called yet").split())
+        if report.proof_status == _FORBIDDEN:
+            fix = "the roles exist: wait ten minutes for Azure, then check for a deny assignment or a network rule"
+        elif report.proof_status == _NOT_FOUND:
+            fix = f"the resource does not exist: correct the hosted cluster's configuration, then {world.command('up')}"
+        else:
+            fix = "let the pod reach the service: check its network policies, proxy and DNS"
+        yield Fault(evidence=f"{pod.name}: {report.action or 'the proof call'}: {error}", fix=fix)
+
+
+CHECKS: Final[tuple[Check, ...]] = (
+    of_identity(Stage.APPLICATIONS, "added-credentials", (Part.APPLICATIONS,), _find_added),
+    REGISTRATION,
+    of_identity(Stage.SIGN_IN, "sign-in", (Part.REPORTS, Part.CONTROL_PLANES), _find_sign_in),
+    ROLE,
+    of_principal(Stage.PROOF_CALL, "actions", (Part.ROLES,), _find_actions),
+    of_identity(Stage.PROOF_CALL, "proof-call", (Part.REPORTS, Part.CONTROL_PLANES), _find_proof_call),
+)

@@ -44,10 +44,8 @@ def test_checks_are_registered_in_the_order_of_their_stages() -> None:
     assert [stages.index(check.stage) for check in CHECKS] == sorted(stages.index(check.stage) for check in CHECKS)
 
 
-def test_every_stage_has_its_file_of_checks_and_every_check_a_name_of_its_own() -> None:
-    folder = Path(__file__).resolve().parents[4] / "ops/doctor/checks"
-
-    assert len({*folder.glob("[!_]*.py")}) == len({check.stage for check in CHECKS}) == len(Stage)
+def test_every_stage_has_checks_and_every_check_a_name_of_its_own() -> None:
+    assert {check.stage for check in CHECKS} == {*Stage}
     assert len(CHECKS) == len({check.name for check in CHECKS})
 
 

@@ -1,12 +1,29 @@
-"""Whether the stack is unlocked, complete, and can be decrypted."""
+"""Whether engine and backend have the whole stack, unlocked, and its deployer has access."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from typing import Final
 
+from identity.credentials.symptom import az_login
 from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_stack
-from ops.world.seen import Part, SeenLock, StackWorld, known
+from ops.stack.environment import is_local
+from ops.world.reader import AZURE, CLUSTER
+from ops.world.seen import NotReadError, Part, SeenLock, StackWorld, Unread, known
+
+# The engine's own error may list every sign-in that it has tried.
+_LONGEST_ERROR: Final = 800
+
+
+def _find_unreadable_state(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
+    """Whether the engine can read the stack's state."""
+    if isinstance(world.state, Unread):
+        if not isinstance(world.configuration, Unread) and world.configuration.prevents_sign_in:
+            raise NotReadError(world.state.why)
+        why = textwrap.shorten(world.state.why, _LONGEST_ERROR, placeholder=" ...")
+        # The commands' errors name the remedy (`ops/stack/failures.py`, `ops/stack/state_file.py`).
+        yield Fault(evidence=why, fix="correct what the error names, then run the doctor again")
 
 
 def _age(world: StackWorld, lock: SeenLock) -> str:
@@ -29,9 +46,6 @@ def _find_lock(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
         else:
             continue
         yield Fault(evidence=f"locked for {_age(world, lock)} by {lock.owner}, {state}", fix=fix)
-
-
-LOCK = of_stack(Stage.BACKEND, "lock", (Part.LOCKS,), _find_lock)
 
 
 def _find_abandoned_lock(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
@@ -81,6 +95,41 @@ def _find_decryption(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
         )
 
 
-DECRYPTION = of_stack(Stage.BACKEND, "decryption", (Part.DECRYPTION,), _find_decryption)
+def _find_missing_permissions(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
+    """Whether the deployer has its permissions on the management cluster."""
+    access = known(world.access)
+    if access.missing and access.is_read_only:
+        raise NotReadError(
+            f"{access.who} may only read {access.server}, so that the deployer's permissions are not known; run "
+            f"{world.command('doctor', '--stage', 'access')} as the deployer"
+        )
+    if access.missing:
+        yield Fault(evidence=f"{access.who} at {access.server} lacks {'; '.join(access.missing)}", fix=access.hint)
 
-CHECKS: Final[tuple[Check, ...]] = (LOCK, ABANDONED_LOCK, PENDING_OPERATIONS, LAST_RUN, DECRYPTION)
+
+def _find_sign_in(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
+    """Whether the deployer can sign in to Azure now."""
+    if (refusal := known(world.sign_in)) is not None:
+        fix = f"{world.command('up')} starts the local cloud again" if is_local(world.stack) else az_login(refusal)
+        yield Fault(evidence=refusal, fix=fix)
+
+
+SIGN_IN = of_stack(Stage.ACCESS, "azure", (Part.SIGN_IN,), _find_sign_in, hides=CLUSTER | AZURE)
+
+
+CHECKS: Final[tuple[Check, ...]] = (
+    of_stack(Stage.ENGINE, "state", (Part.STATE, Part.CONFIGURATION), _find_unreadable_state),
+    of_stack(Stage.BACKEND, "lock", (Part.LOCKS,), _find_lock),
+    ABANDONED_LOCK,
+    PENDING_OPERATIONS,
+    LAST_RUN,
+    of_stack(Stage.BACKEND, "decryption", (Part.DECRYPTION,), _find_decryption),
+    SIGN_IN,
+    of_stack(
+        Stage.ACCESS,
+        "permissions",
+        (Part.ACCESS, Part.CONFIGURATION),
+        _find_missing_permissions,
+        hides=(Part.CONTROL_PLANES, Part.REPORTS),
+    ),
+)

@@ -1,0 +1,292 @@
+"""Whether each pod gets the identity's credential: class, driver's mount, volume, and the document that it loads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any, Final
+
+import yaml
+
+from identity import yaml_text
+from identity.credentials import rfc3339
+from identity.credentials.schedule import LONGEST_POLL
+from identity.credentials.symptom import Family
+from identity.credentials.symptoms import find
+from identity.naming import parse_arm_id
+from identity.secrets_store import poll_interval, rotation_command, rotation_fault
+from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_identity, of_stack
+from ops.doctor.model.lookups import (
+    REFUSED_DOCUMENT,
+    START_KUBELET,
+    last_warning,
+    mounting_pods,
+    of_cluster_side,
+    of_symptom,
+    renewal,
+    reports_of,
+    youngest_pods,
+)
+from ops.stack.environment import is_local
+from ops.world.expected import ExpectedMount, Identity
+from ops.world.seen import NotReadError, Part, SeenControlPlane, SeenPod, StackWorld, Unread, entry, known
+
+
+def _find_wrong_class(world: StackWorld, identity: Identity) -> Iterator[Fault]:
+    """Whether the SecretProviderClass exists, and names the identity's secret and the key-vault-user."""
+    state = known(world.state)
+    plane, name = entry(world.control_planes, identity.cluster), identity.secret_provider_class
+    classes = known(plane.classes)
+    provider_class = classes.get(name)
+    fix = world.repair
+    if state.cluster_side == "hypershift":
+        fix = f"HyperShift writes it from the HostedCluster: compare that with {world.command('export', 'hypershift')}"
+        if provider_class is None and (not classes or plane.hosted_cluster is None):
+            lacking = f"{name}: HyperShift has not created it" if classes else "at all: HyperShift has not created them"
+            raise NotReadError(f"{identity.namespace} has no SecretProviderClass {lacking} yet")
+    if provider_class is None:
+        yield Fault(evidence=f"there is no SecretProviderClass {name} in {identity.namespace}", fix=fix)
+        return
+    expected = {
+        "usePodIdentity": "false",
+        "useVMManagedIdentity": "true",
+        "userAssignedIdentityID": state.key_vault_user,
+        "keyvaultName": state.vault_name,
+        "tenantId": state.tenant_id,
+    }
+    differences = _differences(provider_class.parameters, expected)
+    if provider_class.provider != "azure":
+        differences.append(f"its provider is {provider_class.provider!r}, not 'azure'")
+    differences += _in_objects(provider_class.parameters.get("objects", ""), identity)
+    if differences:
+        yield Fault(evidence=f"of {name} in {identity.namespace}, {'; '.join(differences)}", fix=fix)
+
+
+def _in_objects(text: str, identity: Identity) -> list[str]:
+    try:
+        objects = [yaml_text.load(text_) for text_ in yaml_text.load(text)["array"]]
+    except (yaml.YAMLError, TypeError, KeyError):
+        return ["`objects` is not what the driver reads: YAML with a list `array` of YAML texts"]
+    of_secret: Any = next((item for item in objects if _object_name(item) == identity.secret), None)
+    if of_secret is None:
+        return [f"objectName is {', '.join(map(repr, map(_object_name, objects)))}, not {identity.secret!r}"]
+    expected = {"objectEncoding": identity.object_encoding, "objectType": "secret"}
+    return _differences(of_secret, expected)
+
+
+def _differences(actual: Mapping[str, Any], expected: Mapping[str, str]) -> list[str]:
+    return [
+        f"{key} is {actual.get(key)!r}, not {value!r}" for key, value in expected.items() if actual.get(key) != value
+    ]
+
+
+def _object_name(item: object) -> object:
+    return item.get("objectName") if isinstance(item, Mapping) else item
+
+
+def _find_secret_rotation(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
+    """Whether the secrets-store add-on of AKS updates a renewed certificate in the pods, and soon enough."""
+    state, add_on = known(world.state), known(world.add_on)
+    if state.management_cluster is None or add_on is None:
+        return
+    fault = rotation_fault({"enabled": add_on.is_enabled, "config": add_on.config})
+    if fault is not None:
+        cluster = parse_arm_id(state.management_cluster)
+        command = rotation_command(cluster.resource_group, cluster.name)
+        yield Fault(evidence=f"the secrets-store add-on of {cluster.name}: {fault}", fix=f"`{command}`")
+
+
+# Added to the driver's interval, which is a minimum: kubelet calls it about once a minute, and the vault may be slow.
+_SLACK: Final = timedelta(minutes=8)
+_MOUNT, _ROTATION = "FailedMount", "MountRotationFailed"
+_NO_EVENT: Final = "no event says why; events are kept for an hour"
+
+
+def _find_driver_mount(world: StackWorld, identity: Identity) -> Iterator[Fault]:
+    """Whether the CSI driver has mounted the vault's version of the secret in every pod with its volume."""
+    plane = entry(world.control_planes, identity.cluster)
+    pods = mounting_pods(world, identity)
+    if not pods:
+        raise NotReadError(f"no pod in {identity.namespace} has a volume of {identity.secret_provider_class}")
+    mounts = {
+        mounted.pod: mounted
+        for mounted in known(plane.mounts)
+        if mounted.secret_provider_class == identity.secret_provider_class
+    }
+    for pod in pods:
+        mount = mounts.get(pod.name)
+        if mount is None or not mount.is_mounted:
+            reason = _last_warning(plane, pod.name, _MOUNT)
+            yield Fault(
+                evidence=f"the driver has mounted nothing in {pod.name}: {reason}",
+                fix=_fix(world, identity, reason),
+            )
+            continue
+        current = entry(world.secrets, identity.secret)
+        version = mount.versions.get(f"secret/{identity.secret}")
+        if current is None or version == current.version or world.now - current.created < _polled_within(world):
+            continue
+        reason = _last_warning(plane, pod.name, _ROTATION)
+        yield Fault(
+            evidence=f"{pod.name} has version {version} mounted, the vault has {current.version} since "
+            f"{current.created:%Y-%m-%d %H:%M} UTC: {reason}",
+            fix=_fix(world, identity, reason),
+        )
+
+
+def _polled_within(world: StackWorld) -> timedelta:
+    """The time within which pods get a new version; with the longest interval if the driver's is not known."""
+    add_on, interval = world.add_on, LONGEST_POLL
+    if add_on is not None and not isinstance(add_on, Unread) and add_on.is_enabled:
+        with suppress(ValueError):
+            interval = poll_interval(add_on.config)
+    return interval + _SLACK
+
+
+def _last_warning(plane: SeenControlPlane, pod: str, reason: str) -> str:
+    if isinstance(plane.warnings, Unread):
+        return f"its events were not read ({plane.warnings.why})"
+    return last_warning(plane.warnings, pod, reason) or _NO_EVENT
+
+
+def _fix(world: StackWorld, identity: Identity, reason: str) -> str:
+    symptom = find(reason, Family.VAULT, Family.MOUNT)
+    if symptom is None and is_local(world.stack):
+        return START_KUBELET
+    if symptom is None:
+        return (
+            "read the driver's log: `kubectl logs --namespace kube-system --container secrets-store "
+            "--selector app=secrets-store-csi-driver`"
+        )
+    return of_symptom(world, identity, symptom)
+
+
+def _find_pod_volume(world: StackWorld, identity: Identity) -> Iterator[Fault]:
+    """Whether each pod of the identity has the volume, at the path that its container uses."""
+    pods, is_ours = (
+        known(entry(world.control_planes, identity.cluster).pods),
+        known(world.state).cluster_side == "stack",
+    )
+    if not pods and not is_ours:
+        raise NotReadError(f"{identity.namespace} has no pod at all: HyperShift has not created the control plane yet")
+    fix = of_cluster_side(world, "the pod", world.repair)
+    for mount in identity.mounts:
+        own = youngest_pods(pods, mount)
+        if not own:
+            scale = f"`kubectl --namespace {identity.namespace} scale deployment {mount.deployment} --replicas 1`"
+            evidence = f"there is no pod of the Deployment {mount.deployment} in {identity.namespace}"
+            yield Fault(evidence=evidence, fix=f"{fix}, or {scale}" if is_ours else fix)
+        for pod in own:
+            yield from (Fault(evidence=f"{pod.name}: {reason}", fix=fix) for reason in _wrong(identity, mount, pod))
+
+
+def _wrong(identity: Identity, mount: ExpectedMount, pod: SeenPod) -> Iterator[str]:
+    volumes = [volume for volume, name in pod.classes.items() if name == identity.secret_provider_class]
+    container = pod.containers.get(mount.container)
+    if not volumes:
+        names = f"; it has {', '.join(pod.classes.values())}" if pod.classes else ""
+        yield f"no volume of it names the class {identity.secret_provider_class}{names}"
+    elif container is None:
+        yield f"it has no container {mount.container}"
+    else:
+        paths = [path for path, volume in container.mounts.items() if volume in volumes]
+        if mount.directory not in paths:
+            mounted_at = ", ".join(paths) or "nowhere"
+            yield f"{mount.container} mounts {volumes[0]} at {mounted_at}; it expects the file in {mount.directory}"
+        file = mount.path(identity.secret)
+        if mount.variable is not None and container.variables.get(mount.variable) != file:
+            yield f"{mount.variable} of {mount.container} is {container.variables.get(mount.variable)!r}, not {file!r}"
+
+
+# The reasons of a container that is about to run.
+_PASSING: Final = ("ContainerCreating", "PodInitializing")
+
+
+def _find_pod_runs(world: StackWorld, identity: Identity) -> Iterator[Fault]:
+    """Whether the pods of the identity run, once the driver has mounted their credential."""
+    plane = entry(world.control_planes, identity.cluster)
+    mounted = {mount.pod for mount in known(plane.mounts) if mount.is_mounted}
+    for pod in mounting_pods(world, identity):
+        # On this machine pods end with the kubelet, and nobody withdraws that they are ready.
+        if pod.is_ready and is_local(world.stack) and isinstance(plane.reports.get(pod.name), Unread):
+            yield Fault(evidence="its pods are ready, but their probes do not answer", fix=START_KUBELET)
+        if pod.is_ready or pod.name not in mounted:
+            continue
+        if reason := _volume_of_another_kind(plane, pod):
+            other_mounts = "its other volumes"
+            fix = of_cluster_side(world, other_mounts, f"create {other_mounts}: {world.repair}")
+        elif pod.waiting and not pod.waiting.startswith(_PASSING):
+            reason = pod.waiting
+            next_step = of_cluster_side(world, "the pod", "correct image or container")
+            fix = f"`kubectl --namespace {identity.namespace} describe pod {pod.name}`, then {next_step}"
+        else:
+            continue
+        yield Fault(evidence=f"{pod.name} does not run: {reason}", fix=fix)
+
+
+def _volume_of_another_kind(plane: SeenControlPlane, pod: SeenPod) -> str:
+    """The kubelet's message about another volume of a waiting pod; empty if there is none."""
+    if pod.phase != "Pending" or isinstance(plane.warnings, Unread):
+        return ""
+    last = last_warning(plane.warnings, pod.name, "FailedMount")
+    return "" if any(f'"{volume}"' in last for volume in pod.classes) else last
+
+
+POD = of_identity(Stage.VOLUME, "pod", (Part.CONTROL_PLANES, Part.REPORTS), _find_pod_runs)
+
+
+def _find_credential_path(world: StackWorld, identity: Identity) -> Iterator[Fault]:
+    """Whether the consumer's variable or document names an existing file."""
+    for mount, pod, report in reports_of(world, identity):
+        error, expected = report.sign_in_error, mount.path(identity.secret)
+        actual = report.file
+        if actual is not None and actual != expected:
+            evidence = f"{pod.name} expects its credential at {actual}; it is mounted at {expected}"
+        elif error and not report.expires and not error.startswith(REFUSED_DOCUMENT):
+            evidence = f"{pod.name}: {' '.join(error.split())}"
+        else:
+            continue
+        where = f"the Secret {mount.document_secret}" if mount.document_secret else f"the Deployment {mount.deployment}"
+        yield Fault(evidence=evidence, fix=f"{world.repair} writes {where} in {identity.namespace} again")
+
+
+# The driver polls, then the loader polls its file, as in `mount`.
+_LOAD_TIMEOUT: Final = timedelta(minutes=10)
+
+
+def _find_wrong_document(world: StackWorld, identity: Identity) -> Iterator[Fault]:
+    """Whether the loader accepts the mounted document, and it is the identity's own; its content is never read."""
+    fix = renewal(world, identity)
+    for _, pod, report in reports_of(world, identity):
+        error = report.sign_in_error or ""
+        if error.startswith(REFUSED_DOCUMENT):
+            yield Fault(evidence=f"{pod.name} cannot use {identity.secret}: {' '.join(error.split())}", fix=fix)
+            continue
+        client, expires, thumbprint = report.client_id, report.expires, report.thumbprint
+        secret = entry(world.secrets, identity.secret)
+        if client and client.lower() != identity.client_id.lower():
+            evidence = f"{pod.name} loaded the credential of client {client}; the identity is {identity.client_id}"
+        elif expires and expires <= world.now:
+            evidence = f"{pod.name} loaded a credential that expired at {rfc3339.render(expires)}"
+        elif (
+            thumbprint
+            and identity.thumbprint not in (None, thumbprint)
+            and secret is not None
+            and world.now - secret.created >= _LOAD_TIMEOUT
+        ):
+            evidence = f"{pod.name} loaded the certificate {thumbprint}; the stack delivered {identity.thumbprint}"
+        else:
+            continue
+        yield Fault(evidence=evidence, fix=fix)
+
+
+CHECKS: Final[tuple[Check, ...]] = (
+    of_identity(Stage.CLASS, "class", (Part.CONTROL_PLANES,), _find_wrong_class),
+    of_stack(Stage.MOUNT, "secret-rotation", (Part.ADD_ON, Part.STATE), _find_secret_rotation),
+    of_identity(Stage.MOUNT, "mount", (Part.CONTROL_PLANES, Part.SECRETS, Part.ADD_ON), _find_driver_mount),
+    of_identity(Stage.VOLUME, "volume", (Part.CONTROL_PLANES,), _find_pod_volume),
+    POD,
+    of_identity(Stage.VOLUME, "path", (Part.REPORTS, Part.CONTROL_PLANES), _find_credential_path),
+    of_identity(Stage.DOCUMENT, "document", (Part.REPORTS, Part.CONTROL_PLANES, Part.SECRETS), _find_wrong_document),
+)
