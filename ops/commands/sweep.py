@@ -18,8 +18,7 @@ from ops.stack.engine import Engine
 from ops.stack.environment import project_name
 from ops.stack.errors import CommandError
 from ops.stack.settings import settings_of
-from ops.sweep.left_over import delete, find
-from ops.sweep.model import LeftOver
+from ops.sweep.left_over import LeftOver, delete, find
 from ops.world.reader import read_locks
 from ops.world.seen import Unread
 from ops.world.stacks import Stacks

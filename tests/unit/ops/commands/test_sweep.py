@@ -13,7 +13,7 @@ import yaml
 
 from ops.commands import sweep
 from ops.stack.errors import CommandError
-from ops.sweep.model import LeftOver, Swept
+from ops.sweep.left_over import LeftOver, Swept
 from ops.world.stacks import Stacks
 from tests.unit.components.world import configuration
 from tests.unit.ops.conftest import FakeEngine, Idstack

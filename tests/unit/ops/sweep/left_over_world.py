@@ -21,8 +21,7 @@ from identity.settings import Settings, load_settings
 from identity.settings.scopes import scope_ids
 from localcloud.testing.arm import GROUP, SUBSCRIPTION, VAULT, ArmWorld, storage_account_body
 from localcloud.testing.azure import Application, ServicePrincipal
-from ops.sweep.left_over import find
-from ops.sweep.model import LeftOver
+from ops.sweep.left_over import LeftOver, find
 from ops.world.stacks import Contents, Stacks
 from tests.unit.components.world import configuration, hosted_cluster
 from tests.unit.identity.credentials.world import certificate

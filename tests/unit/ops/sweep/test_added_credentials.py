@@ -13,7 +13,7 @@ from identity.naming import STACK_TAG
 from identity.settings import Settings
 from localcloud.testing.arm import ArmWorld
 from localcloud.testing.azure import KeyCredential, PasswordCredential, ServicePrincipal
-from ops.sweep.model import LeftOver, Swept
+from ops.sweep.left_over import LeftOver, Swept
 from tests.unit.identity.credentials.world import certificate
 from tests.unit.ops.sweep.left_over_world import (
     NOW,

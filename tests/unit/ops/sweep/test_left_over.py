@@ -16,8 +16,7 @@ from identity.roles import STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE
 from identity.settings import Settings
 from localcloud.testing.arm import GROUP, SUBSCRIPTION, VAULT, ArmWorld
 from localcloud.testing.azure import ServicePrincipal
-from ops.sweep.left_over import delete
-from ops.sweep.model import LeftOver, Swept
+from ops.sweep.left_over import LeftOver, Swept, delete
 from ops.world.stacks import Contents
 from tests.unit.ops.sweep.left_over_world import (
     FOREIGN,
