@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pty
-import re
 import select
 import signal
 import subprocess
@@ -22,14 +21,11 @@ from types import FrameType
 from typing import Any, Final
 
 from ops.stack.errors import WrongUsageError
+from ops.stack.lock import is_locked, owners
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _STANDARD_OUTPUT: Final = 1
 _POLL_INTERVAL: Final = 1.0  # seconds
-# The engine's advice to delete the lock of another run, which may be active; `ops/stack/lock.py` has the remedy.
-_LOCK_HINT: Final = re.compile(
-    r" Either wait for the other process\(es\) to end or delete the lock file with `[^`]+`\."
-)
 STANDSTILL: Final = "its own standstill"
 
 
@@ -66,7 +62,7 @@ def run_streaming(
     standstill: Standstill | None = None,
     started: Callable[[int], None] = lambda pid: None,
 ) -> Ended:
-    """Run `command` to its end; its standard error is printed at once.
+    """Run `command` to its end; its standard error is printed at once, but for locks.
 
     Its standard output goes to the file descriptor `output`. SIGINT, SIGTERM, the deadline or a `standstill` interrupt
     it once: it finishes the operations in progress and unlocks the stack, and this process waits for that. A second
@@ -96,7 +92,9 @@ def run_streaming(
         assert process.stderr is not None
         for line in process.stderr:
             errors.append(line)
-            print(_LOCK_HINT.sub("", line), end="", file=sys.stderr, flush=True)
+            # Of a lock a LockedError tells. The engine advises to delete that of another run, which may be active.
+            if not (is_locked(line) or owners(line)):
+                print(line, end="", file=sys.stderr, flush=True)
     return Ended(process.returncode, "".join(errors), interruption.reason)
 
 
