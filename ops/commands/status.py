@@ -72,7 +72,7 @@ def status(
             now,
         )
     if unread := (*shown.managed.unread, *shown.examination.unread_of_identities):
-        raise UnreadError(unread)
+        raise UnreadError(unread, are_shown=True)
 
 
 def show(engine: Engine, screen: Screen, metrics: Path | None = None, selection: Selection = EVERYTHING) -> Status:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final
 
+from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
+from ops.access.clients import deployer
 from ops.doctor.checks.sign_in import REGISTRATION
 from ops.doctor.checks.stack import SIGN_IN
 from ops.doctor.checks.vault import SECRET
@@ -22,7 +25,7 @@ from ops.world import cluster_state
 from ops.world.azure import ManagedIdentities, compare_managed_identities
 from ops.world.cluster_state import ClusterState
 from ops.world.probes import ProbesUnreachableError
-from ops.world.reader import read_world
+from ops.world.reader import read_locks, read_world
 from ops.world.seen import Part, SeenManagedIdentity, Unread
 from ops.world.selection import EVERYTHING, Selection
 
@@ -90,12 +93,13 @@ class Examination:
 
 
 class UnreadError(CommandError):
-    """Nothing that was read is broken, but not everything was."""
+    """Nothing that was read is broken, but not everything was. `are_shown`: the output has the reasons."""
 
     exit_code = ExitCode.NOT_CHECKED
 
-    def __init__(self, reasons: Sequence[str]) -> None:
-        super().__init__("\n".join([f"not read, so that it may be broken ({len(reasons)}):", *reasons]))
+    def __init__(self, reasons: Sequence[str], *, are_shown: bool = False) -> None:
+        what = f"not read, so that it may be broken ({len(reasons)})"
+        super().__init__(f"{what}: the output says why" if are_shown else "\n".join([f"{what}:", *reasons]))
 
 
 class NotSignedInError(CommandError):
@@ -188,9 +192,17 @@ def read_status(engine: Engine, selection: Selection = EVERYTHING) -> Status:
 
 
 def brought_up(engine: Engine) -> StackOutputs[str]:
-    """The outputs of a stack; raises CommandError if no `up` of it has completed."""
+    """The outputs of a stack; raises CommandError if no `up` of it has completed, and names a run in progress."""
     outputs = engine.outputs()
     if not outputs:
+        locks = read_locks(engine, partial(deployer, engine))
+        for lock in () if isinstance(locks, Unread) else locks:
+            if lock.runs is not False:
+                verb = "is" if lock.runs else "may be"  # of another machine
+                raise CommandError(
+                    f"no `up` of the stack {engine.stack} has completed: a run {verb} in progress since "
+                    f"{rfc3339.render(lock.since)}, by {lock.owner}. Wait until it ends"
+                )
         raise CommandError(
             f"no `up` of the stack {engine.stack} has completed, so there is nothing to show; its backend is "
             f"{engine.backend()}. `.venv/bin/idstack up --stack {engine.stack}` brings it up"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from ops.doctor.examination import Examination, NotSignedInError
 from ops.doctor.model.check import CheckResult, CheckStatus, Stage
+from ops.world.seen import SeenLock
 from tests.unit.ops.conftest import FakeEngine, Idstack
 from tests.unit.ops.graph_world import GraphWorld
 
@@ -66,8 +68,10 @@ def test_what_could_not_be_read_is_named_and_is_not_sound(
     printed = idstack(*command, "--stack", "dev")
 
     assert printed.code == 3
-    assert printed.error.endswith("\n".join(["idstack: not read, so that it may be broken (2):", *reasons, ""]))
-    assert (f"\n\nnot read: {reasons[0]}\nnot read: {reasons[1]}\n" in printed.output) == (command == ["status"])
+    what, is_shown = "idstack: not read, so that it may be broken (2):", command == ["status"]
+    assert printed.error.endswith(f"{what} the output says why\n" if is_shown else "\n".join([what, *reasons, ""]))
+    assert is_shown != all(reason in printed.error for reason in reasons)
+    assert (f"\n\nnot read: {reasons[0]}\nnot read: {reasons[1]}\n" in printed.output) == is_shown
 
 
 @pytest.mark.parametrize("command", ["status", "graph"])
@@ -79,6 +83,19 @@ def test_a_stack_that_was_never_brought_up_is_an_error(engine: FakeEngine, idsta
         "idstack: no `up` of the stack dev has completed, so there is nothing to show; its backend is "
         "https://api.pulumi.com. `.venv/bin/idstack up --stack dev` brings it up\n"
     )
+
+
+@pytest.mark.parametrize(("runs", "verb"), [(True, "is"), (None, "may be")])
+def test_a_first_run_in_progress_is_named_with_its_beginning(
+    engine: FakeEngine, idstack: Idstack, runs: bool | None, verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.has({})
+    began = datetime(2026, 11, 21, 17, 13, 57, tzinfo=UTC)
+    lock = SeenLock(owner="root@runner-7 (pid 7)", since=began, runs=runs)
+    monkeypatch.setattr("ops.doctor.examination.read_locks", lambda *_: (lock,))
+    printed = idstack("status", "--stack", "dev")
+    assert (printed.code, printed.output) == (1, "")
+    assert f"a run {verb} in progress since 2026-11-21T17:13:57Z, by root@runner-7 (pid 7)" in printed.error
 
 
 @pytest.mark.parametrize(
