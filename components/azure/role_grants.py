@@ -50,9 +50,10 @@ class RoleGrants(pulumi.ComponentResource):
                 scope=scope,
                 role_definition_id=role_definition_id(args.subscription_id, args.role.guid),
                 principal_id=args.principal_id,
+                # Azure looks up an unknown type, which fails for a new principal; a plain None the SDK makes "User".
                 principal_type=authorization.PrincipalType.SERVICE_PRINCIPAL
                 if args.deployer is None or args.deployer.is_service_principal
-                else _resolved_by_azure(),
+                else cast("pulumi.Output[str]", pulumi.Output.from_input(None)),
                 opts=pulumi.ResourceOptions(
                     parent=self,
                     # The provider would update the role in place, which Azure refuses. The name contains neither
@@ -63,11 +64,6 @@ class RoleGrants(pulumi.ComponentResource):
                 ),
             )
         self.register_outputs({})
-
-
-def _resolved_by_azure() -> pulumi.Output[str]:
-    """No type: Azure looks it up, which fails for a new principal. The SDK would turn a plain None into "User"."""
-    return cast("pulumi.Output[str]", pulumi.Output.from_input(None))
 
 
 def grant_role(

@@ -20,7 +20,6 @@ from components.azure.context import ClusterContext
 from components.azure.control_plane_identity import ControlPlaneIdentityComponent
 from components.azure.providers import ClusterConnection
 from components.kubernetes.cloud_config import CLOUD_CONFIG_KEY, DOCUMENTS, node, render
-from components.kubernetes.secret_provider_class import SecretProviderClass
 from components.kubernetes.wiring import ConsumerArgs, CredentialProbe, IdentityArgs, operators_metadata, wire
 from components.plugin.resources import NamespaceGuard
 from identity import catalogue, resource_types
@@ -74,6 +73,50 @@ class MetadataBlock(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.register_outputs({})
+
+
+class SecretProviderClass(pulumi.ComponentResource):
+    """What the Secrets Store CSI driver fetches for a pod, and as which identity.
+
+    As HyperShift's operators write it: no labels, no copy into a Kubernetes Secret.
+    """
+
+    def __init__(self, name: str, args: IdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("idstack:kubernetes:SecretProviderClass", name, None, opts)
+        context, identity = args.context, args.context.cluster.identity(args.row)
+        CustomResource(
+            f"{name}-object",
+            api_version="secrets-store.csi.x-k8s.io/v1",
+            kind="SecretProviderClass",
+            metadata=args.metadata(args.row.secret_provider_class),
+            spec={
+                "provider": "azure",
+                # The provider reads strings only: a YAML boolean fails the mount.
+                "parameters": {
+                    "usePodIdentity": "false",
+                    "useVMManagedIdentity": "true",
+                    "userAssignedIdentityID": context.store.key_vault_user_client_id,
+                    "keyvaultName": context.store.vault_name,
+                    "tenantId": context.settings.tenant_id,
+                    "objects": objects(args.secret_name, identity.object_encoding, args.row.mounts[0].file),
+                },
+            },
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.register_outputs({})
+
+
+def objects(secret_name: str, object_encoding: str, file: str | None = None) -> str:
+    """The parameter `objects`, byte for byte (`support/secretproviderclass/secretproviderclass.go:12-20`).
+
+    Another file name than the secret's is an alias, which no class of HyperShift's has.
+    """
+    alias = "" if file is None else f"    objectAlias: {file}\n"
+    return (
+        f"\narray:\n  - |\n    objectName: {secret_name}\n{alias}"
+        f"    objectEncoding: {object_encoding}\n"
+        "    objectType: secret\n"
+    )
 
 
 # The nodes' ConfigMap and the cloud controller manager's Secret share their name.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from components.kubernetes.secret_provider_class import objects
+from components.kubernetes.cluster_side import objects
 from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.world import ADD_ON, IDENTITIES, TENANT
 
