@@ -234,7 +234,7 @@ def _parse_structure(text: str, node: SchemaNode, at: ReportedPlace) -> Any:
         value, reason = {}, str(error)
     except (ValueError, RecursionError):  # RecursionError: thousands of brackets
         value, reason = text, ""
-    at.refuse(value, rule=node.rule, accepted=node.accepted, fix=_fix(at, node, value), reason=reason)
+    at.refuse_value(value, rule=node.rule, accepted=node.accepted, fix=_fix(at, node, value), reason=reason)
     return None
 
 
@@ -289,7 +289,7 @@ def _describe(
             is_missing = error["type"] == "missing"
             value = None if is_missing else error["input"]
             reason = error["ctx"]["reason"] if error["type"] in {REFUSED, CREDENTIAL} else ""
-            at.refuse(
+            at.refuse_value(
                 value,
                 rule="missing" if is_missing else node.rule,
                 accepted=node.accepted,
@@ -331,7 +331,7 @@ def _refuse_name(at: ReportedPlace) -> None:
     spec = mapping.key_spec
     guess = None if at.hides(name) else spec.guessed(name)
     fix = f"rename it to {guess}" if guess else f"{at.to_remove()}, or rename it"
-    at.refuse(name, rule=spec.rule, accepted=spec.accepted, fix=fix)
+    at.refuse_value(name, rule=spec.rule, accepted=spec.accepted, fix=fix)
 
 
 def _refuse_unknown_key(at: ReportedPlace) -> None:

@@ -50,7 +50,6 @@ def applied_clusters_sign_in_in_one_way(settings: Settings, root: ReportedPlace)
             if cluster.authentication != first[1]:
                 place = root / "hostedClusters" / index / "hostedCluster"
                 place.refuse(
-                    {},
                     rule="hosted-clusters-of-both-ways",
                     accepted=f"nothing with authentication: {cluster.authentication}: on one management cluster "
                     f"all HostedClusters sign in the same way, and {root / 'hostedClusters' / first[0]} has {first[1]}",
@@ -96,7 +95,6 @@ def _other_way_has_no_keys(cluster: HostedClusterSettings, place: ReportedPlace)
                 continue
             at = place / key
             at.refuse(
-                value,
                 rule="key-of-other-authentication",
                 accepted=f"nothing with authentication: {cluster.authentication}",
                 fix=f"{at.to_remove()}, or {(place / 'authentication').to_set(way)}",
@@ -107,7 +105,6 @@ def _topology_is_given(cluster: HostedClusterSettings, place: ReportedPlace) -> 
     at = place / "topology"
     if cluster.authentication == _WORKLOAD and cluster.topology is None:
         at.refuse(
-            None,
             rule="topology-missing",
             accepted=f"Public, PublicAndPrivate or Private: with authentication: {_WORKLOAD} a HostedCluster needs one "
             "from its beginning",
@@ -122,7 +119,6 @@ def _workload_identities_are_used(cluster: HostedClusterSettings, place: Reporte
         if getattr(cluster, row.setting) is None:
             at = place / "workloadIdentities" / row.field
             at.refuse(
-                {},
                 rule="workload-identity-without-purpose",
                 accepted=f"nothing: without {place / row.setting} nobody uses this identity",
                 fix=f"{at.to_remove()}, or write {place / row.setting} in the stack file",

@@ -47,11 +47,10 @@ def _federated_credentials_are_their_own(cluster: HostedClusterSettings, place: 
     for row in cluster.federated_rows:
         own = [subject.word for subject in row.subjects]
         with unless_refused():
-            for suffix, name in cluster.federated_identity(row.field).federated_credentials.items():
+            for suffix in cluster.federated_identity(row.field).federated_credentials:
                 if suffix not in own:
                     at = place / cluster.federated_key / row.field / "federatedCredentials" / suffix
                     at.refuse(
-                        name,
                         rule="federated-credential-of-other-identity",
                         accepted=f"{enumerate_words(own, last='or')} with {row.field}",
                     )
@@ -62,7 +61,6 @@ def _namespace_is_short_enough(cluster: HostedClusterSettings, place: ReportedPl
     if length > _LONGEST_NAMESPACE:
         name = place / "name"
         name.refuse(
-            cluster.name,
             rule="namespace-too-long",
             accepted=f"a name with which the namespace <namespace>-<name> has at most {_LONGEST_NAMESPACE} characters",
             fix=f"{name.to_set('<cluster>')}, or a shorter {place / 'namespace'}",
@@ -83,7 +81,6 @@ def _network_is_in_the_subscription(settings: Settings, cluster: HostedClusterSe
             if arm_id is not None and parse_arm_id(arm_id.lower()).subscription != subscription:
                 at = place / key
                 at.refuse(
-                    arm_id,
                     rule="network-in-other-subscription",
                     accepted="a resource in the subscription of subscriptionId: a HostedCluster has one for all",
                     fix=at.to_set("<resource id>"),
@@ -95,7 +92,7 @@ def _subnet_is_in_the_network(cluster: HostedClusterSettings, place: ReportedPla
     if not subnet.startswith(f"{vnet}/subnets/"):
         at = place / "subnetID"
         accepted = f"a subnet of {place / 'vnetID'}"
-        at.refuse(cluster.subnet_id, rule="subnet-outside-vnet", accepted=accepted, fix=at.to_set("<resource id>"))
+        at.refuse(rule="subnet-outside-vnet", accepted=accepted, fix=at.to_set("<resource id>"))
 
 
 def _identity_has_its_setting(row: ControlPlaneIdentity, cluster: HostedClusterSettings, place: ReportedPlace) -> None:
@@ -105,14 +102,12 @@ def _identity_has_its_setting(row: ControlPlaneIdentity, cluster: HostedClusterS
     is_given = getattr(cluster, row.setting) is not None
     if cluster.identity(row).enabled and not is_given:
         at.refuse(
-            True,
             rule="identity-without-purpose",
             accepted=f"false, or nothing: without {setting} nobody uses this identity",
             fix=f"{at.to_remove()}, or write {setting} in the stack file",
         )
     if is_given and not cluster.identity(row).enabled:
         at.refuse(
-            False,
             rule="identity-required",
             accepted=f"true: {setting} needs this identity",
             fix=f"{at.to_remove()}, or {setting.to_remove()}",
@@ -124,7 +119,7 @@ def _needed_identity_is_on(row: ControlPlaneIdentity, cluster: HostedClusterSett
         at = place / "identities" / row.field / "enabled"
         optional = enumerate_words(row.field for row in CONTROL_PLANE if row.optional)
         accepted = f"true: a HostedCluster needs this identity; only {optional} may be switched off"
-        at.refuse(False, rule="identity-required", accepted=accepted)
+        at.refuse(rule="identity-required", accepted=accepted)
 
 
 def _managed_identities_are_described(identity: IdentitySettings, place: ReportedPlace) -> None:
@@ -134,12 +129,12 @@ def _managed_identities_are_described(identity: IdentitySettings, place: Reporte
         at = place / "resourceId"
         accepted = "the resource id of the managed identity, to which the roles are assigned"
         fix = at.to_set("<resource id>")
-        at.refuse(None, rule="managed-identity-without-resource-id", accepted=accepted, fix=fix)
+        at.refuse(rule="managed-identity-without-resource-id", accepted=accepted, fix=fix)
     if identity.credential is None:
         at = place / "credential"
         accepted = "the credential of the managed identity, issued elsewhere, as one of file and secretName"
         fix = (at / "file").to_set("<path>")
-        at.refuse(None, rule="managed-identity-without-credential", accepted=accepted, fix=fix)
+        at.refuse(rule="managed-identity-without-credential", accepted=accepted, fix=fix)
 
 
 def _applications_have_nothing_imported(identity: IdentitySettings, place: ReportedPlace) -> None:
@@ -153,7 +148,6 @@ def _applications_have_nothing_imported(identity: IdentitySettings, place: Repor
         if value is not None:
             at = place / key
             at.refuse(
-                value,
                 rule="application-with-managed-identity-key",
                 accepted="nothing with source: entra-application, where the stack issues the credential itself",
                 fix=f"{at.to_remove()}, or {(place / 'source').to_set('managed-identity')}",
@@ -170,7 +164,6 @@ def _one_credential_is_imported(identity: IdentitySettings, place: ReportedPlace
     if len(keys) != 1:
         at = place / "credential"
         at.refuse(
-            {},
             rule="one-imported-credential",
             accepted="exactly one of file and secretName",
             fix=" or ".join((at / key).to_remove() for key in keys) or (at / "file").to_set("<path>"),
@@ -183,18 +176,14 @@ def _existing_secrets_keep_their_name(identity: IdentitySettings, place: Reporte
     if existing is not None and identity.secret_name != existing:
         at = place / "secretName"
         accepted = f"nothing beside {place / 'credential' / 'secretName'}: the secret is used under its own name"
-        at.refuse(identity.secret_name, rule="existing-secret-renamed", accepted=accepted)
+        at.refuse(rule="existing-secret-renamed", accepted=accepted)
 
 
 def _kept_roles_assign_no_roles(identity: IdentitySettings, place: ReportedPlace) -> None:
     names = {role.guid: role.name for role in (OWNER_ROLE, RBAC_ADMINISTRATOR_ROLE, USER_ACCESS_ADMINISTRATOR_ROLE)}
     if identity.custom_role is not None and (name := names.get(identity.custom_role.lower())):
         at = place / "customRole"
-        at.refuse(
-            identity.custom_role,
-            rule="custom-role-assigns-roles",
-            accepted=f"a role that assigns no roles; this one is {name}",
-        )
+        at.refuse(rule="custom-role-assigns-roles", accepted=f"a role that assigns no roles; this one is {name}")
 
 
 def _validate_object(settings: Settings, cluster: HostedClusterSettings, place: ReportedPlace) -> None:
@@ -209,7 +198,6 @@ def _validate_object(settings: Settings, cluster: HostedClusterSettings, place: 
 def _side_is_hypershifts(settings: Settings, cluster: HostedClusterSettings, at: ReportedPlace) -> None:
     if settings.makes_cluster_side(cluster):
         at.refuse(
-            {},
             rule="hosted-cluster-with-stack-side",
             accepted="nothing with clusterSide: stack, which writes what HyperShift's operators would make of it",
             fix=f"{at.to_remove()}, or {to_set(('clusterSide',), 'hypershift')}",
@@ -219,7 +207,6 @@ def _side_is_hypershifts(settings: Settings, cluster: HostedClusterSettings, at:
 def _users_part_is_given_once(applied: HostedClusterObjectSettings, at: ReportedPlace) -> None:
     if applied.manifest is not None and applied.file is not None:
         at.refuse(
-            {},
             rule="hosted-cluster-given-once",
             accepted="at most one of manifest (a HostedCluster) and file (the path of one)",
             fix=(at / "manifest").to_remove(),
@@ -232,7 +219,6 @@ def _users_part_is_given_once(applied: HostedClusterObjectSettings, at: Reported
         and applied.pull_secret is None
     ):
         at.refuse(
-            {},
             rule="hosted-cluster-missing",
             accepted="releaseImage and pullSecret, for a HostedCluster that the stack writes, or one of your own as "
             "manifest or file",
@@ -248,7 +234,6 @@ def _release_comes_with_a_pull_secret(applied: HostedClusterObjectSettings, at: 
     ):
         if value is None and other is not None:
             (at / key).refuse(
-                None,
                 rule="release-without-pull-secret",
                 accepted="both or neither of releaseImage and pullSecret: with both the stack writes the HostedCluster",
                 fix=(at / key).to_set(blank),
@@ -268,7 +253,6 @@ def _written_cluster_has_its_domains(
         at = place / "dns" / key
         if value is None:
             at.refuse(
-                None,
                 rule="hosted-cluster-without-domain",
                 accepted=f"a value with {place / 'hostedCluster' / 'releaseImage'}: the HostedCluster that "
                 "the stack writes has both zones",
@@ -282,7 +266,6 @@ def _written_cluster_has_its_host_names(
     at = place / "externalDnsDomain"
     if applied.release_image is not None and cluster.external_dns_domain is None and cluster.needs_host_names:
         at.refuse(
-            None,
             rule="hosted-cluster-without-host-names",
             accepted=f"a domain with {place / 'hostedCluster' / 'releaseImage'}: HyperShift tells the "
             "control plane's services apart by host names in it, unless "
@@ -297,14 +280,12 @@ def _signing_key_is_named(
     at = place / "hostedCluster" / "serviceAccountSigningKey"
     if cluster.signing_key is not None and applied.service_account_signing_key is not None:
         at.refuse(
-            applied.service_account_signing_key,
             rule="signing-key-named-twice",
             accepted=f"nothing: the stack itself makes the Secret, {cluster.signing_key_secret}",
         )
     # A manifest may name the Secret: it is read later (`components/preflight/hosted_cluster_manifest.py`).
     elif cluster.signing_key_reference is None and applied.manifest is None and applied.file is None:
         at.refuse(
-            None,
             rule="signing-key-missing",
             accepted="a Secret with the key whose public half the issuer publishes: without one HyperShift makes a key "
             "of its own, and Entra ID refuses every data-plane identity",
@@ -321,10 +302,9 @@ def _etcd_is_encrypted_once(
         return
     if applied.release_image is None:
         accepted = "nothing without releaseImage: your own HostedCluster has its encryption"
-        at.refuse(applied.etcd_encryption, rule="etcd-encryption-of-given", accepted=accepted)
+        at.refuse(rule="etcd-encryption-of-given", accepted=accepted)
     elif cluster.kms is not None:
         at.refuse(
-            applied.etcd_encryption,
             rule="etcd-encryption-twice",
             accepted=f"nothing with {place / 'kms'}, which encrypts etcd",
             fix=f"{at.to_remove()}, or {(place / 'kms').to_remove()}",

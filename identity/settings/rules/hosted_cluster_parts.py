@@ -28,7 +28,6 @@ def _backup_key_is_another(settings: Settings, kms: KmsSettings, place: Reported
     if kms.backup_key == kms.active_key:
         at = place / "backupKey"
         at.refuse(
-            {},
             rule="backup-key-is-active",
             accepted=f"the key that encrypted etcd before {place / 'activeKey'}, or nothing",
             fix=f"{at.to_remove()}, or {at.to_set('<url>')}",
@@ -41,7 +40,6 @@ def _one_vault_is_in_one_group(settings: Settings, kms: KmsSettings, place: Repo
     if kms.backup_key_vault_resource_group.lower() != kms.key_vault_resource_group.lower():
         at = place / "backupKeyVaultResourceGroup"
         at.refuse(
-            kms.backup_key_vault_resource_group,
             rule="backup-key-group-mismatch",
             accepted=f"the group of {place / 'keyVaultResourceGroup'}, or nothing: both keys are in "
             f"{kms.active_key.key_vault_name}",
@@ -52,7 +50,6 @@ def _local_cloud_has_no_hsm(settings: Settings, kms: KmsSettings, place: Reporte
     if kms.is_managed_hsm and settings.cloud.name == LOCAL_CLOUD:
         at = place / "keyVaultType"
         at.refuse(
-            kms.key_vault_type,
             rule="managed-hsm-on-local-cloud",
             accepted="KeyVault with cloud: local, which has no managed HSM",
             fix=(place / "activeKey").to_set("<url>"),
@@ -76,7 +73,6 @@ def used_once_is_switched_on_once(settings: Settings, root: ReportedPlace) -> No
                 if row.used_once is not None and (first := owners.setdefault(row.field, place)) != place:
                     at = place / cluster.managed_identities.index(row.field)
                     at.refuse(
-                        row.field,
                         rule="optional-identity-used-once",
                         accepted=f"nothing: {first} has it for all hosted clusters of the management "
                         f"cluster, because {row.used_once}",
@@ -97,7 +93,6 @@ def _resource_is_given(settings: Settings, cluster: HostedClusterSettings, scope
     if arm_id is not None:
         if parse_arm_id(arm_id.lower()).subscription != settings.subscription_id:
             at.refuse(
-                arm_id,
                 rule="optional-resource-in-other-subscription",
                 accepted="a resource in the subscription of subscriptionId, where the stack looks it up",
                 fix=at.to_set("<resource id>"),
@@ -105,7 +100,6 @@ def _resource_is_given(settings: Settings, cluster: HostedClusterSettings, scope
         return
     if users := cluster.users_of(scope):
         at.refuse(
-            None,
             rule="optional-resource-missing",
             accepted=f"the resource id of the {scope}, where the role of {enumerate_words(users)} is",
             fix=at.to_set("<resource id>"),
@@ -116,7 +110,6 @@ def _management_issuer_is_given(cluster: HostedClusterSettings, at: ReportedPlac
     users = [row.field for row in cluster.optional_rows if row.subjects]
     if users and cluster.management_issuer_url is None:
         at.refuse(
-            None,
             rule="management-issuer-missing",
             accepted=f"the management cluster's OIDC issuer, whose service accounts use {enumerate_words(users)}; "
             "`az aks show --query oidcIssuerProfile.issuerUrl` prints it",
@@ -140,14 +133,12 @@ def _private_access_is_described(cluster: HostedClusterSettings, place: Reported
     is_private = cluster.topology is not None and cluster.topology != "Public"
     if is_private and cluster.private is None:
         at.refuse(
-            None,
             rule="private-access-missing",
             accepted=f"how the API server is reached privately, with {topology}: {cluster.topology}",
             fix=f"{(at / 'type').to_set('<PrivateLink|Swift>')}, or {topology.to_set('Public')}",
         )
     if cluster.private is not None and not is_private:
         at.refuse(
-            {},
             rule="private-access-without-topology",
             accepted=f"nothing, unless {topology} is PublicAndPrivate or Private",
             fix=f"{at.to_remove()}, or {topology.to_set('<PublicAndPrivate|Private>')}",
@@ -159,14 +150,12 @@ def _one_way_is_described(private: PrivateSettings, place: ReportedPlace) -> Non
         at = place / key
         if private.type == way and value is None:
             at.refuse(
-                None,
                 rule="private-access-incomplete",
                 accepted=f"the keys of {way}, which is the type",
                 fix=f"write it as YAML at {at} in the stack file",
             )
         if private.type != way and value is not None:
             at.refuse(
-                {},
                 rule="private-access-unused",
                 accepted=f"nothing with type: {private.type}",
                 fix=f"{at.to_remove()}, or {(place / 'type').to_set(way)}",
@@ -181,7 +170,6 @@ def _private_link_is_whole(private: PrivateSettings, place: ReportedPlace) -> No
     subscriptions = link.additional_allowed_subscriptions
     if link.nat_subnet_id is None and not subscriptions:
         place.refuse(
-            {},
             rule="private-link-empty",
             accepted="natSubnetID, additionalAllowedSubscriptions or both: the API refuses an empty privateLink",
             fix=(place / "natSubnetID").to_set("<resource id>"),
@@ -190,7 +178,6 @@ def _private_link_is_whole(private: PrivateSettings, place: ReportedPlace) -> No
     at = place / "additionalAllowedSubscriptions"
     if len(subscriptions) > _MOST_SUBSCRIPTIONS or len(set(subscriptions)) < len(subscriptions):
         at.refuse(
-            subscriptions,
             rule="private-link-subscriptions",
             accepted=f"at most {_MOST_SUBSCRIPTIONS} subscriptions, each once",
             fix=f"write it as YAML at {at} in the stack file",
@@ -227,7 +214,6 @@ def _external_domain_leaves_the_applications_alone(
     if external is not None and _is_below(domain, external):
         at = place / "externalDnsDomain"
         at.refuse(
-            external,
             rule="external-domain-shadows-applications",
             accepted=f"a domain that does not hold {domain}: its private zone would hide the applications",
             fix=at.to_set("<domain>"),
@@ -239,7 +225,6 @@ def _external_zone_holds_the_external_domain(cluster: HostedClusterSettings, pla
     external, zone = cluster.external_dns_domain, cluster.external_dns_zone_id
     if external is not None and zone is not None and not _is_below(external, parse_arm_id(zone.lower()).name):
         at.refuse(
-            zone,
             rule="external-zone-of-other-domain",
             accepted=f"a zone that holds {external}, the cluster's externalDnsDomain: external DNS writes its records",
             fix=at.to_set("<resource id>"),
@@ -253,7 +238,6 @@ def _host_names_are_short_enough(cluster: HostedClusterSettings, place: Reported
     if len(label) > _LONGEST_LABEL:
         at = place / "name"
         at.refuse(
-            cluster.name,
             rule="host-name-too-long",
             accepted="with externalDnsDomain, a name with which each label of the host name "
             f"{_LONGEST_SERVICE}-<name> has at most {_LONGEST_LABEL} characters",
@@ -269,7 +253,6 @@ def _zone_has_the_clusters_domain(
     domain = f"{cluster.name}.{base}"
     if not _is_below(domain, parse_arm_id(zone.lower()).names[-1]):
         at.refuse(
-            zone,
             rule="zone-of-other-domain",
             accepted=f"a zone that holds {domain}, such as {base}: the ingress operator writes its records",
             fix=at.to_set("<resource id>"),
@@ -289,7 +272,6 @@ def _zone_is_where_its_role_is(
         accepted += ", in the resource group of dnsZoneResourceGroup, of resourceGroup or of vnetID"
     if arm_id.subscription != settings.subscription_id or arm_id.resource_group not in groups:
         at.refuse(
-            zone,
             rule="zone-without-role",
             accepted=f"{accepted}: the identity that writes its records has its role there",
             fix=at.to_set("<resource id>"),
@@ -308,7 +290,6 @@ def validate_workloads(settings: Settings, cluster: HostedClusterSettings, place
     place = place / "workloads"
     if cluster.workloads and settings.cluster_side != "stack":
         place.refuse(
-            cluster.workloads,
             rule="workloads-with-hypershift-side",
             accepted="nothing with clusterSide: hypershift, where HyperShift's operators make all objects",
             fix=f"{place.to_remove()}, or {to_set(('clusterSide',), 'stack')}",
@@ -330,7 +311,7 @@ def _workloads_have_names_of_their_own(cluster: HostedClusterSettings, place: Re
             if (owner := taken.get(workload.name)) is not None:
                 accepted = f"another name than {owner} has: both would be the same Deployment"
                 fix = at.to_set("<name>")
-                at.refuse(workload.name, rule="duplicate-workload-name", accepted=accepted, fix=fix)
+                at.refuse(rule="duplicate-workload-name", accepted=accepted, fix=fix)
             taken.setdefault(workload.name, str(at))
 
 
@@ -339,7 +320,6 @@ def _identities_are_there(cluster: HostedClusterSettings, workload: WorkloadSett
     if not fields:
         accepted = "the fields of one or more identities: a workload without one has no place in this stack"
         place.refuse(
-            fields,
             rule="workload-without-identity",
             accepted=accepted,
             fix=(place / 0).to_set("<identity>"),
@@ -348,19 +328,16 @@ def _identities_are_there(cluster: HostedClusterSettings, workload: WorkloadSett
     for index, field in enumerate(fields):
         at = place / index
         if field in fields[:index]:
-            at.refuse(field, rule="duplicate-workload-identity", accepted="each identity once")
+            at.refuse(rule="duplicate-workload-identity", accepted="each identity once")
         with unless_refused():
             if not cluster.identity(_ROWS[field]).enabled:
                 at.refuse(
-                    field,
-                    rule="workload-identity-disabled",
-                    accepted="an identity that is on; this one is switched off",
+                    rule="workload-identity-disabled", accepted="an identity that is on; this one is switched off"
                 )
     try:
         side_by_side([_ROWS[field] for field in dict.fromkeys(fields)])
     except MountCollisionError as error:
         place.refuse(
-            fields,
             rule="workload-mounts-collide",
             accepted="identities that fit into one container: each is mounted as in its own consumer's pod",
             fix=f"give {error.first} and {error.second} a workload each",
@@ -373,20 +350,11 @@ def _toleration_is_whole(toleration: TolerationSettings, place: ReportedPlace) -
         at = place / "key"
         fix = f"{at.to_set('<taint>')}, or {(place / 'operator').to_set('Exists')} to tolerate every taint"
         accepted = "the key of a taint with operator: Equal"
-        at.refuse(None, rule="toleration-without-key", accepted=accepted, fix=fix)
+        at.refuse(rule="toleration-without-key", accepted=accepted, fix=fix)
     if toleration.operator == "Exists" and toleration.value:
         at = place / "value"
-        at.refuse(
-            toleration.value,
-            rule="toleration-value-unused",
-            accepted="nothing with operator: Exists",
-        )
+        at.refuse(rule="toleration-value-unused", accepted="nothing with operator: Exists")
     if toleration.toleration_seconds is not None and toleration.effect != "NoExecute":
         at = place / "tolerationSeconds"
         fix = f"{at.to_remove()}, or {(place / 'effect').to_set('NoExecute')}"
-        at.refuse(
-            toleration.toleration_seconds,
-            rule="toleration-seconds-unused",
-            accepted="nothing without effect: NoExecute",
-            fix=fix,
-        )
+        at.refuse(rule="toleration-seconds-unused", accepted="nothing without effect: NoExecute", fix=fix)

@@ -44,7 +44,6 @@ def created_groups_are_the_clusters_own(settings: Settings, root: ReportedPlace)
                 if group.lower() in own:
                     at = root / "hostedClusters" / index / "infraID"
                     at.refuse(
-                        cluster.infra_id,
                         rule="created-group-shared",
                         accepted="an id with which the resource groups of infrastructure: create are the cluster's "
                         f"own: {place} is in {own[group.lower()]}, too, which is deleted with the cluster",
@@ -78,7 +77,6 @@ def _nothing_is_said_of_an_existing_network(cluster: HostedClusterSettings, plac
     if cluster.network is not None:
         at = place / "network"
         at.refuse(
-            {},
             rule="ranges-of-existing-network",
             accepted="nothing with infrastructure: existing: the network of vnetID has its ranges",
             fix=f"{at.to_remove()}, or {(place / 'infrastructure').to_set('create')}",
@@ -90,7 +88,6 @@ def _names_are_short_enough(settings: Settings, cluster: HostedClusterSettings, 
     if length > LONGEST_STEM:
         at = place / "infraID"
         at.refuse(
-            cluster.infra_id,
             rule="created-network-name-too-long",
             accepted="an id with which the network's name <name>-<infraID> has at most "
             f"{LONGEST_STEM} characters, as Azure demands",
@@ -104,7 +101,6 @@ def _zones_are_known(settings: Settings, cluster: HostedClusterSettings, place: 
     why = "with infrastructure: create, where the stack makes the private zone <name>.<baseDomain>"
     if cluster.dns is None:
         at.refuse(
-            None,
             rule="created-infrastructure-without-domain",
             accepted=f"baseDomain and publicZoneID {why}",
             fix=f"{(at / 'baseDomain').to_set('<domain>')} and {(at / 'publicZoneID').to_set('<resource id>')}",
@@ -112,7 +108,6 @@ def _zones_are_known(settings: Settings, cluster: HostedClusterSettings, place: 
     elif cluster.dns.public_zone_id is None:
         zone = at / "publicZoneID"
         zone.refuse(
-            None,
             rule="created-infrastructure-without-public-zone",
             accepted=f"the resource id of the public zone of {at / 'baseDomain'} {why}, and the public one "
             "exists already",
@@ -128,7 +123,6 @@ def _subnet_is_inside(settings: Settings, cluster: HostedClusterSettings, place:
     if not IPv4Network(network.subnet_address_prefix).subnet_of(IPv4Network(network.address_prefix)):
         at = place / "network" / "subnetAddressPrefix"
         at.refuse(
-            network.subnet_address_prefix,
             rule="subnet-range-outside-network",
             accepted=f"a range inside of {place / 'network' / 'addressPrefix'}, {network.address_prefix}",
             fix=at.to_set("<range>"),
@@ -144,7 +138,6 @@ def _nodes_are_apart_from_pods_and_services(
     for key, taken in default_networks_in(nodes, cluster):
         at = place / "network" / "subnetAddressPrefix"
         at.refuse(
-            nodes,
             rule="network-of-pods-or-services",
             accepted=apart_from(key, taken),
             fix=f"{at.to_set('<range>')}, or set spec.networking.{key} in the HostedCluster",
@@ -191,7 +184,6 @@ def _nothing_else_is_named(settings: Settings, cluster: HostedClusterSettings, p
         with unless_refused():
             if value != expected:
                 at.refuse(
-                    value,
                     rule="created-infrastructure-named",
                     accepted="nothing with infrastructure: create: the stack makes "
                     + (f"{expected}, as HyperShift names it" if expected else "a subnet without it"),
@@ -220,7 +212,6 @@ def created_issuers_have_names_of_their_own(settings: Settings, root: ReportedPl
             place, name = root / "hostedClusters" / index / "issuerName", cluster.issuer_name
             if name is not None and (first := owners.setdefault(name, place)) != place:
                 place.refuse(
-                    name,
                     rule="duplicate-issuer-name",
                     accepted=f"a name other than {first}: a storage account holds one issuer",
                     fix=place.to_set("<name>"),
@@ -231,14 +222,12 @@ def _name_goes_with_creation(settings: Settings, cluster: HostedClusterSettings,
     at = place / "issuerName"
     if cluster.issuer == "create" and cluster.issuer_name is None:
         at.refuse(
-            None,
             rule="issuer-name-missing",
             accepted="the name of the storage account that issuer: create makes, unique in Azure",
             fix=at.to_set("<name>"),
         )
     if cluster.issuer == "existing" and cluster.issuer_name is not None:
         at.refuse(
-            cluster.issuer_name,
             rule="issuer-name-unused",
             accepted="nothing with issuer: existing, whose address is issuerURL",
             fix=f"{at.to_remove()}, or {(place / 'issuer').to_set('create')}",
@@ -251,7 +240,6 @@ def _url_is_the_created_issuers(settings: Settings, cluster: HostedClusterSettin
     written, at = issuer_url(cluster.issuer_name, settings.cloud.storage_suffix), place / "issuerURL"
     if cluster.issuer_url != written:
         at.refuse(
-            cluster.issuer_url,
             rule="issuer-url-of-created",
             accepted=f"nothing with issuer: create, which makes {written}",
             fix=f"{at.to_remove()}, or {(place / 'issuer').to_set('existing')}",
@@ -264,7 +252,6 @@ def _created_key_has_no_source(key: SigningKeySettings, place: ReportedPlace) ->
         if value is not None:
             at = place / name
             at.refuse(
-                value,
                 rule="signing-key-of-created-issuer",
                 accepted="nothing with issuer: create, where the stack makes the key itself",
             )
@@ -275,7 +262,6 @@ def _signing_key_is_published(key: SigningKeySettings, place: ReportedPlace) -> 
         at = place / "signing"
         published = enumerate_words(map(str, key.published), last="or")
         at.refuse(
-            key.signing,
             rule="signing-key-not-published",
             accepted=f"{published}, of {place / 'published'}: Entra ID refuses tokens of any other key",
             fix=at.to_set(str(key.published[-1])),
@@ -286,7 +272,6 @@ def _leaked_key_is_not_published(key: SigningKeySettings, place: ReportedPlace) 
     if both := set(key.leaked) & set(key.published):
         at = place / "published"
         at.refuse(
-            key.published,
             rule="leaked-key-published",
             accepted=f"numbers that are not in {place / 'leaked'}: the holder of such a key signs tokens of "
             "any service account with it, and takes the roles of the cluster's identities",
@@ -299,7 +284,6 @@ def _existing_key_is_not_numbered(key: SigningKeySettings, place: ReportedPlace)
         if name in key.model_fields_set:
             at = place / name
             at.refuse(
-                getattr(key, name),
                 rule="signing-key-of-existing-issuer",
                 accepted="nothing with issuer: existing, whose keys are made and published elsewhere",
                 fix=f"{at.to_remove()}, or {place.at((*place.place[:-1], 'issuer')).to_set('create')}",
@@ -310,7 +294,6 @@ def _existing_key_has_one_source(key: SigningKeySettings, place: ReportedPlace) 
     keys = [name for name, attribute in _EXISTING_ONLY if getattr(key, attribute) is not None]
     if len(keys) != 1:
         place.refuse(
-            {},
             rule="one-signing-key",
             accepted="exactly one of vaultSecretName and file",
             fix=" or ".join((place / name).to_remove() for name in keys)

@@ -44,7 +44,7 @@ def refuse_placeholders(
         spec, at = node.spec, root.at(place)
         assert spec is not None
         fix = at.to_set(spec.blank) + (f"; {spec.hint}" if spec.hint else "")
-        at.refuse(value, rule="placeholder", accepted=spec.accepted, fix=fix, reason=PLACEHOLDER)
+        at.refuse_value(value, rule="placeholder", accepted=spec.accepted, fix=fix, reason=PLACEHOLDER)
 
 
 def _texts(value: Any, node: SchemaNode | None, place: Place) -> Iterator[tuple[Place, SchemaNode, str]]:

@@ -6,6 +6,7 @@ A rule ends where it meets a value that was already refused by itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from identity.catalogue import CONTROL_PLANE
@@ -37,12 +38,12 @@ def cluster_is_reached_in_one_way(settings: Settings, root: ReportedPlace) -> No
     place = root / "managementCluster" / "kubeconfig"
     if cluster.kubeconfig is not None and "access" in cluster.model_fields_set:
         accepted = "nothing with managementCluster.access, with which the stack makes a kubeconfig of its own"
-        place.refuse(cluster.kubeconfig, rule="kubeconfig-beside-access", accepted=accepted)
+        place.refuse(rule="kubeconfig-beside-access", accepted=accepted)
     if cluster.context is not None and cluster.kubeconfig is None:
         at = root / "managementCluster" / "context"
         fix = f"{at.to_remove()}, or {place.to_set('<path>')}"
         accepted = "nothing without managementCluster.kubeconfig: it is a context of that file"
-        at.refuse(cluster.context, rule="context-without-kubeconfig", accepted=accepted, fix=fix)
+        at.refuse(rule="context-without-kubeconfig", accepted=accepted, fix=fix)
 
 
 def login_is_described(settings: Settings, root: ReportedPlace) -> None:
@@ -59,9 +60,9 @@ def login_is_described(settings: Settings, root: ReportedPlace) -> None:
         if value is None and name in row.needs:
             blank = "<uuid>" if name == "client_id" else "<path>"
             accepted = f"a value with login: {access.login}"
-            at.refuse(None, rule="login-key-missing", accepted=accepted, fix=at.to_set(blank))
+            at.refuse(rule="login-key-missing", accepted=accepted, fix=at.to_set(blank))
         if value is not None and name not in row.needs | row.takes:
-            at.refuse(value, rule="login-key-unused", accepted=f"nothing with login: {access.login}")
+            at.refuse(rule="login-key-unused", accepted=f"nothing with login: {access.login}")
 
 
 # learn.microsoft.com/azure/aks/configure-azure-cni: the subnet is 10.224.0.0/16, of which Azure keeps five.
@@ -84,13 +85,12 @@ def _one_authority(create: CreationSettings, place: ReportedPlace) -> None:
     roles_at, groups_at = place / "azureRBAC", place / "adminGroupObjectIDs"
     if by_roles and groups:
         groups_at.refuse(
-            groups,
             rule="two-cluster-authorities",
             accepted="nothing with managementCluster.create.azureRBAC, with which role assignments alone decide",
             fix=f"{groups_at.to_remove()}, or {roles_at.to_remove()}",
         )
     if not by_roles and not groups:
-        groups_at.refuse(
+        groups_at.refuse_value(
             None,
             rule="no-cluster-authority",
             accepted="object ids of the Entra ID groups that administer the cluster, or azureRBAC: true instead",
@@ -103,7 +103,6 @@ def _policy_engine_fits(create: CreationSettings, place: ReportedPlace) -> None:
     policy, plugin = place / "network" / "policy", place / "network" / "plugin"
     if create.network.plugin == "kubenet" and create.network.policy == "azure":
         policy.refuse(
-            create.network.policy,
             rule="network-policy-of-kubenet",
             accepted="calico or none with the network plugin kubenet",
             fix=f"{policy.to_set('calico')}, or {plugin.to_remove()}",
@@ -115,7 +114,6 @@ def _every_pod_has_an_address(create: CreationSettings, place: ReportedPlace) ->
     if create.network.plugin == "azure" and pool.count * (pool.max_pods + 1) > _ADDRESSES:
         most = _ADDRESSES // pool.count - 1
         (at / "maxPods").refuse(
-            pool.max_pods,
             rule="node-pool-addresses",
             accepted=f"at most {most} with {pool.count} machines: each machine and each of its pods has an address, "
             f"and the subnet that AKS makes has {_ADDRESSES:,}",
@@ -126,20 +124,19 @@ def _every_pod_has_an_address(create: CreationSettings, place: ReportedPlace) ->
 def _no_kubeconfig(cluster: ManagementClusterSettings, place: ReportedPlace) -> None:
     if cluster.kubeconfig is not None:
         accepted = "nothing with managementCluster.create: AKS assigns one when it creates the cluster"
-        (place / "kubeconfig").refuse(cluster.kubeconfig, rule="kubeconfig-of-created-cluster", accepted=accepted)
+        (place / "kubeconfig").refuse(rule="kubeconfig-of-created-cluster", accepted=accepted)
 
 
 def _no_administrator(cluster: ManagementClusterSettings, place: ReportedPlace) -> None:
     if cluster.access.admin:
         accepted = "false with managementCluster.create: the cluster has no local accounts"
-        (place / "access" / "admin").refuse(True, rule="admin-of-created-cluster", accepted=accepted)
+        (place / "access" / "admin").refuse(rule="admin-of-created-cluster", accepted=accepted)
 
 
 def _stack_is_the_vaults(settings: Settings, place: ReportedPlace) -> None:
     """The add-on's identity reads the vault, so both are made by the stack that others share."""
     if settings.shared_stack is not None:
         place.refuse(
-            {},
             rule="created-cluster-in-sharing-stack",
             accepted="nothing with sharedStack: the stack that has the vault makes the cluster whose add-on reads it",
             fix=f"{place.to_remove()}, or {to_remove(('sharedStack',))}",
@@ -148,6 +145,7 @@ def _stack_is_the_vaults(settings: Settings, place: ReportedPlace) -> None:
 
 def validate_settings(settings: Settings, local: LocalEnvironment | None, root: ReportedPlace) -> None:
     """Apply every rule; `settings` may lack what was refused."""
+    root = replace(root, settings=settings)
     apply(_RULES, settings, root)
     apply((_kubeconfig_is_the_local_clouds,), settings, local, root)
     with unless_refused():
@@ -165,14 +163,12 @@ def _reserved_ids_fit_cloud(settings: Settings, root: ReportedPlace) -> None:
         with unless_refused():
             if is_local and value != reserved:
                 at.refuse(
-                    value,
                     rule="local-cloud-id-required",
                     accepted=f"{reserved} with cloud: local, which has no other",
                     fix=f"{at.to_set(reserved)}, or name a real cloud with {(root / 'cloud').to_set('<cloud>')}",
                 )
             if not is_local and value == reserved:
                 at.refuse(
-                    value,
                     rule="local-cloud-id-reserved",
                     accepted="an id of your own: this one is reserved for cloud: local",
                     fix=f"{at.to_set('<uuid>')}, or use the local cloud with {(root / 'cloud').to_set(LOCAL_CLOUD)}",
@@ -182,7 +178,6 @@ def _reserved_ids_fit_cloud(settings: Settings, root: ReportedPlace) -> None:
 def _local_state_is_on_this_machine(settings: Settings, root: ReportedPlace) -> None:
     if settings.cloud.name == LOCAL_CLOUD and settings.backend is not None:
         (root / "backend").refuse(
-            settings.backend,
             rule="backend-of-local-cloud",
             accepted="nothing with cloud: local, whose stacks have a backend of their own",
         )
@@ -193,7 +188,7 @@ def _kubeconfig_is_the_local_clouds(settings: Settings, local: LocalEnvironment 
     if settings.cloud.name == LOCAL_CLOUD and local and cluster and cluster.kubeconfig not in (None, local.kubeconfig):
         place = root / "managementCluster" / "kubeconfig"
         accepted = "nothing with cloud: local, whose own kubeconfig is taken"
-        place.refuse(cluster.kubeconfig, rule="kubeconfig-of-local-cloud", accepted=accepted)
+        place.refuse(rule="kubeconfig-of-local-cloud", accepted=accepted)
 
 
 def _failed_renewals_have_time(settings: Settings, root: ReportedPlace) -> None:
@@ -205,7 +200,6 @@ def _failed_renewals_have_time(settings: Settings, root: ReportedPlace) -> None:
         most = lifetime - 1
         days, value = (f"{least} to {most}", f"<{least}-{most}>") if least < most else (f"{least}", f"{least}")
         place.refuse(
-            before,
             rule="renewal-date",
             accepted=f"{days} with credentials.lifetimeDays {lifetime}: a third of the lifetime, or "
             "30 days of a long one, has to remain for renewals that fail and pods that load late",
@@ -218,7 +212,6 @@ def _gate_has_time_to_settle(settings: Settings, root: ReportedPlace) -> None:
     if propagation.timeout_seconds <= propagation.settle_seconds:
         place = root / "credentials" / "propagation" / "timeoutSeconds"
         place.refuse(
-            propagation.timeout_seconds,
             rule="propagation-timeout-too-short",
             accepted="more than credentials.propagation.settleSeconds",
             fix=place.to_set("<seconds>"),
@@ -231,25 +224,23 @@ def _vault_and_key_vault_user_are_here_or_shared(settings: Settings, root: Repor
         if settings.vault is None and settings.uses_vault:
             accepted = "the Key Vault of the credentials, by its name; or sharedStack, the stack that has it"
             fix = f"{name_vault}, or {shared.to_set('<organization>/<project>/<stack>')}"
-            (root / "vault").refuse(None, rule="vault-missing", accepted=accepted, fix=fix)
+            (root / "vault").refuse(rule="vault-missing", accepted=accepted, fix=fix)
         if settings.vault is None and not settings.uses_vault and "key_vault_user" in settings.model_fields_set:
             user = root / "keyVaultUser"
             user.refuse(
-                {},
                 rule="key-vault-user-without-vault",
                 accepted="nothing without a vault, which no hosted cluster of the stack needs",
                 fix=f"{user.to_remove()}, or {name_vault}",
             )
         return
-    for key, is_set, value in (
-        ("vault", settings.vault is not None, {}),
-        ("keyVaultUser", "key_vault_user" in settings.model_fields_set, {}),
-        ("keyVaultUserScope", settings.key_vault_user_scope != "vault", settings.key_vault_user_scope),
+    for key, is_set in (
+        ("vault", settings.vault is not None),
+        ("keyVaultUser", "key_vault_user" in settings.model_fields_set),
+        ("keyVaultUserScope", settings.key_vault_user_scope != "vault"),
     ):
         if is_set:
             at = root / key
             at.refuse(
-                value,
                 rule="vault-of-shared-stack",
                 accepted="nothing with sharedStack, which has the vault and the key-vault-user",
                 fix=f"{at.to_remove()}, or {shared.to_remove()}",
@@ -273,7 +264,6 @@ def _vault_lists_have_an_effect(settings: Settings, root: ReportedPlace) -> None
             if networks:
                 place = at / key
                 place.refuse(
-                    networks,
                     rule="vault-networks-without-effect",
                     accepted=f"nothing with {overruling}",
                     fix=f"{place.to_remove()}, or {fix}",
@@ -287,7 +277,6 @@ def _vault_is_reachable(settings: Settings, root: ReportedPlace) -> None:
     if not vault.allowed_ip_ranges and not vault.allowed_subnet_ids:
         ranges, subnets, action = at / "allowedIpRanges", at / "allowedSubnetIds", at / "defaultAction"
         action.refuse(
-            "Deny",
             rule="vault-admits-nobody",
             accepted=f"{ranges} or {subnets} with defaultAction: Deny, the default: without them "
             "neither the deployer nor the nodes reach the vault",
@@ -314,14 +303,12 @@ def _key_vault_user_is_described_by_its_source(settings: Settings, root: Reporte
         place = root / "keyVaultUser" / key
         if key in required and value is None:
             place.refuse(
-                None,
                 rule="key-vault-user-key-missing",
                 accepted=what,
                 fix=place.to_set("<name>" if key == "name" else "<uuid>"),
             )
         if key not in required and value is not None:
             place.refuse(
-                value,
                 rule="key-vault-user-key-unused",
                 accepted=f"nothing with source: {user.source}",
                 fix=f"{place.to_remove()}, or choose another keyVaultUser.source",
@@ -355,7 +342,7 @@ def _management_cluster_is_named_where_needed(settings: Settings, root: Reported
             for key, blank in (("resourceGroup", "<resource-group>"), ("name", "<aks-cluster>"))
         )
         accepted = f"resourceGroup and name of the AKS cluster: {enumerate_words(reasons)}"
-        place.refuse(None, rule="management-cluster-missing", accepted=accepted, fix=set_both)
+        place.refuse(rule="management-cluster-missing", accepted=accepted, fix=set_both)
 
 
 def _metadata_is_blocked_in_own_namespaces(settings: Settings, root: ReportedPlace) -> None:
@@ -364,7 +351,6 @@ def _metadata_is_blocked_in_own_namespaces(settings: Settings, root: ReportedPla
         place = root / "blockInstanceMetadata"
         or_stack = f", or {(root / 'clusterSide').to_set('stack')}" if settings.cluster_side == "hypershift" else ""
         place.refuse(
-            True,
             rule="metadata-block-without-effect",
             accepted="nothing where HyperShift makes the namespaces and their policies: with clusterSide: hypershift, "
             "and in a stack whose hosted clusters all have workload identities",
@@ -376,7 +362,6 @@ def _probe_has_an_image_where_needed(settings: Settings, root: ReportedPlace) ->
     if settings.makes_cluster_sides and settings.probe.image is None:
         place = root / "probe" / "image"
         place.refuse(
-            None,
             rule="probe-image-missing",
             accepted="the image of the credential probe: clusterSide: stack runs one for each mount",
             fix=f"{place.to_set('<image>')}, which `make probe-image REGISTRY=<registry>` pushes, or "
@@ -395,13 +380,13 @@ def _clusters_have_names_of_their_own(settings: Settings, root: ReportedPlace) -
             if first != name:
                 accepted = f"a name other than {first}; a dot counts as a hyphen"
                 fix = name.to_set("<cluster>")
-                name.refuse(cluster.name, rule="duplicate-cluster-name", accepted=accepted, fix=fix)
+                name.refuse(rule="duplicate-cluster-name", accepted=accepted, fix=fix)
                 continue  # whatever follows from the name is equal as well
             first = infra_ids.setdefault(cluster.infra_id, infra_id)
             if first != infra_id:
                 accepted = f"an id other than {first}: the names of role assignments derive from it"
                 fix = infra_id.to_set("<infra-id>")
-                infra_id.refuse(cluster.infra_id, rule="duplicate-infra-id", accepted=accepted, fix=fix)
+                infra_id.refuse(rule="duplicate-infra-id", accepted=accepted, fix=fix)
 
 
 def _secrets_have_names_of_their_own(settings: Settings, root: ReportedPlace) -> None:
@@ -422,7 +407,7 @@ def _secrets_have_names_of_their_own(settings: Settings, root: ReportedPlace) ->
                 if first != place:
                     accepted = f"a name other than {first}: one secret holds one credential"
                     fix = place.to_set("<secret>")
-                    place.refuse(identity.secret_name, rule="duplicate-secret-name", accepted=accepted, fix=fix)
+                    place.refuse(rule="duplicate-secret-name", accepted=accepted, fix=fix)
 
 
 _RULES: Final[tuple[Callable[[Settings, ReportedPlace], None], ...]] = (

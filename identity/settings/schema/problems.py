@@ -61,12 +61,14 @@ class ConfigurationError(Exception):
 class ReportedPlace:
     """A place in the configuration, and the report that collects the problems of all places.
 
-    `place / key` is the one below it. `secret_keys` are the top-level keys whose values must not be shown.
+    `place / key` is the one below it. `secret_keys` are the top-level keys whose values must not be shown; `settings`
+    are there once the single values were validated.
     """
 
     secret_keys: Collection[str]
     place: Place = ()
     problems: list[Problem] = field(default_factory=list, compare=False)
+    settings: BaseModel | None = field(default=None, compare=False)
 
     def __truediv__(self, step: str | int) -> ReportedPlace:
         return self.at((*self.place, step))
@@ -78,8 +80,14 @@ class ReportedPlace:
         """Another place."""
         return replace(self, place=place)
 
-    def refuse(self, value: object, *, rule: str, accepted: str, fix: str | None = None, reason: str = "") -> None:
-        """Refuse the value here by a rule; without a `fix` it is to be removed.
+    def refuse(self, *, rule: str, accepted: str, fix: str | None = None, reason: str = "") -> None:
+        """Refuse the setting here by a rule; see `refuse_value`. Raises RefusedValueError if it was refused before."""
+        self.refuse_value(value_at(self.settings, self.place), rule=rule, accepted=accepted, fix=fix, reason=reason)
+
+    def refuse_value(
+        self, value: object, *, rule: str, accepted: str, fix: str | None = None, reason: str = ""
+    ) -> None:
+        """Refuse a value here by a rule; without a `fix` it is to be removed.
 
         A `reason` says what is wrong with the value if `accepted` does not.
         """
@@ -125,11 +133,14 @@ def path_of(place: Place) -> str:
 
 
 def value_at(document: Any, place: Place) -> Any:
-    """The value at a place in a document of JSON or YAML; None without one."""
+    """The value at a place in a document of JSON or YAML, or in settings; None without one."""
     for step in place:
-        if isinstance(document, Mapping):
+        if isinstance(document, BaseModel):
+            names = {info.alias: name for name, info in type(document).model_fields.items()}
+            document = getattr(document, names[str(step)])
+        elif isinstance(document, Mapping):
             document = document.get(step)
-        elif isinstance(document, list) and isinstance(step, int) and step < len(document):
+        elif isinstance(document, list | tuple) and isinstance(step, int) and step < len(document):
             document = document[step]
         else:
             return None
