@@ -15,11 +15,11 @@ BUDGET: Final[Mapping[str, int]] = {
     "identity": 15_910,
     "components": 5_800,
     "provider plugin policies": 3_400,
-    "ops": 21_330,
+    "ops": 21_180,
     "tools": 2_600,
-    "cloud": 28_060,
-    "cloud/tests": 19_580,
-    "tests": 70_390,
+    "cloud": 28_090,
+    "cloud/tests": 19_600,
+    "tests": 70_410,
 }
 _MOST_LINES: Final = 500
 """Of a file: it tells one story."""
