@@ -104,6 +104,17 @@ def test_what_a_deleted_deployment_owned_is_collected(
     ]
 
 
+def test_a_deleted_claim_of_a_volume_goes(administrator: httpx.Client, namespace: str) -> None:
+    path = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims"
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    made = administrator.post(path, json={"metadata": {"name": "data"}, "spec": spec}).raise_for_status().json()
+    assert made["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]
+
+    administrator.delete(f"{path}/data").raise_for_status()
+
+    once(administrator, path, lambda found: not found)
+
+
 def test_a_secret_is_not_in_clear_on_the_disk(stack: LocalStack, administrator: httpx.Client, namespace: str) -> None:
     marker = secrets.token_hex(16)
     path = f"/api/v1/namespaces/{namespace}/secrets"

@@ -88,6 +88,8 @@ _CONTROLLERS = (
     "root-ca-certificate-publisher-controller",
     "garbage-collector-controller",
     "statefulset-controller",
+    # The claims of a StatefulSet have its finalizer, which else nothing removes.
+    "persistentvolumeclaim-protection-controller",
 )
 
 
