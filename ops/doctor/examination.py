@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
 from typing import Final
 
 from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
-from ops.access.clients import deployer
 from ops.doctor.checks.sign_in import REGISTRATION
 from ops.doctor.checks.stack import SIGN_IN
 from ops.doctor.checks.vault import SECRET
@@ -195,7 +193,7 @@ def brought_up(engine: Engine) -> StackOutputs[str]:
     """The outputs of a stack; raises CommandError if no `up` of it has completed, and names a run in progress."""
     outputs = engine.outputs()
     if not outputs:
-        locks = read_locks(engine, partial(deployer, engine))
+        locks = read_locks(engine)
         for lock in () if isinstance(locks, Unread) else locks:
             if lock.runs is not False:
                 verb = "is" if lock.runs else "may be"  # of another machine

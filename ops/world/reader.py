@@ -84,7 +84,7 @@ def read_world(engine: Engine, parts: Set[Part], selection: Selection = EVERYTHI
         stack=engine.stack,
         now=datetime.now(UTC),
         state=state,
-        locks=read_locks(engine, partial(deployer, engine)) if Part.LOCKS in parts else NOT_READ,
+        locks=read_locks(engine) if Part.LOCKS in parts else NOT_READ,
         last_run=read_last_run(engine) if Part.HISTORY in parts else NOT_READ,
         decryption=read_decryption(engine) if Part.DECRYPTION in parts else NOT_READ,
         configuration=configuration,
@@ -222,15 +222,15 @@ _REFUSED: Final = ("Forbidden", "AuthorizationFailed", "StatusCode=403", "RESPON
 Azure: TypeAlias = Callable[[], AbstractContextManager[AzureClient]]
 
 
-def read_locks(engine: Engine, azure: Azure) -> tuple[SeenLock, ...] | Unread:
-    """The locks on the stack, if its backend shows them; `azure` reads those in a storage account."""
+def read_locks(engine: Engine, azure: Azure | None = None) -> tuple[SeenLock, ...] | Unread:
+    """The locks on the stack, if its backend shows them; `azure` or the deployer reads those in a storage account."""
     try:
         backend = engine.backend()
         folder = f"{_LOCKS}/{project_name(engine.root)}/{engine.stack}"
         if (directory := backend_folder(backend)) is not None:
             locks = dict(_files(directory / folder))
         elif (address := urlsplit(backend)).scheme == "azblob":
-            locks = _blobs(address, f".pulumi/{folder}", engine.environment, azure)
+            locks = _blobs(address, f".pulumi/{folder}", engine.environment, azure or partial(deployer, engine))
         else:
             return Unread(
                 f"the locks of {backend.partition('?')[0]} cannot be read; `up` names the owner of a lock and "
