@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from identity.aks.probe_pod import proof_argument
-from identity.catalogue import CONTROL_PLANE, DATA_PLANE, FEDERATED_AUDIENCE
+from identity.catalogue import CONTROL_PLANE, DATA_PLANE, FEDERATED_AUDIENCE, MANAGEMENT_AUDIENCE
 from identity.catalogue_rows import ProofCall, ProofTarget
 from identity.clouds import CLOUDS, DEFAULT_CLOUD
 from localcloud.testing.running import StateDirectory
@@ -46,6 +46,9 @@ _ACCOUNTS: Final = [
     for subject in identity.subjects
 ]
 
+# Of HyperShift's operator, on the management cluster. It has Velero's identity.
+_JOB: Final = "system:serviceaccount:hypershift:etcd-backup-job"
+
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
@@ -54,6 +57,11 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
         [managed] = stack.configuration("hostedClusters")
         issued = {name: value for name, value in managed.items() if name != "issuerURL"}
         issued |= {"issuer": "create", "issuerName": "hc1created"}
+        group = f"/subscriptions/{stack.environment.subscription_id}/resourceGroups/identity-local"
+        account = f"{group}/providers/Microsoft.Storage/storageAccounts/backuplocal"
+        # The second cluster stands in for the management cluster, whose issuer is AKS's.
+        issuer = "https://hc2created.blob.core.windows.net/hc2created"
+        issued |= {"managedIdentities": ["velero"], "managementIssuerURL": issuer, "backupStorageAccountID": account}
         stack.configure(hostedClusters=[issued, self_managed(managed)])
         stack.up()
         yield stack
@@ -83,16 +91,17 @@ def kubeconfigs(stack: LocalStack, tmp_path_factory: pytest.TempPathFactory) -> 
 
 def _make_namespaces(http: httpx.Client) -> None:
     """Those that OpenShift makes, for all guests: they share their part of etcd."""
-    for namespace in {account.split(":")[2] for *_, account in _ACCOUNTS} - {"kube-system"}:
+    accounts = (*(account for *_, account in _ACCOUNTS), _JOB)
+    for namespace in {account.split(":")[2] for account in accounts} - {"kube-system"}:
         http.post("/api/v1/namespaces", json={"metadata": {"name": namespace}}).raise_for_status()
 
 
-def _minted(kubeconfig: Path, subject: str) -> str:
+def _minted(kubeconfig: Path, subject: str, audience: str = FEDERATED_AUDIENCE) -> str:
     """The file with a token of the service account, as the sidecar of its pod writes it."""
     *_, namespace, name = subject.split(":")
     file = str(kubeconfig.with_name(name))
     account = (f"--service-account-namespace={namespace}", f"--service-account-name={name}")
-    written = (f"--token-audience={FEDERATED_AUDIENCE}", f"--token-file={file}", "--oneshot")
+    written = (f"--token-audience={audience}", f"--token-file={file}", "--oneshot")
     subprocess.run([program(_OPERATOR), "token-minter", *account, *written, f"--kubeconfig={kubeconfig}"], check=True)
     return file
 
@@ -129,14 +138,36 @@ def test_a_minted_token_signs_in_and_reads(
     call: ProofCall,
     subject: str,
 ) -> None:
-    signing_in = {
-        "HTTPS_PROXY": stack.environment.proxy_endpoint,
-        "SSL_CERT_FILE": stack.environment.ca_file,
-        "AZURE_TENANT_ID": stack.environment.tenant_id,
-        "AZURE_CLIENT_ID": reduce(lambda found, key: found[key], path, stack.outputs["hostedClusters"][cluster]),
-        "AZURE_FEDERATED_TOKEN_FILE": _minted(kubeconfigs[cluster], subject),
-    }
+    signing_in = _variables(stack, cluster, path, _minted(kubeconfigs[cluster], subject))
     client = golang.build(Path(ROOT, "tests/e2e/azidentity"))
     done = subprocess.run([client, *_request(stack, call)], env=signing_in, capture_output=True, text=True, check=False)
 
     assert done.stdout.strip() == "200", done.stderr
+
+
+def test_a_backup_job_uploads_as_veleros_identity(
+    stack: LocalStack, kubeconfigs: Mapping[str, Path], tmp_path: Path
+) -> None:
+    (snapshot := tmp_path / "snapshot.db").write_text("etcd")
+    upload = (
+        *("etcd-upload", f"--snapshot-path={snapshot}", "--key-prefix=job", "--storage-type=AzureBlob"),
+        *("--azure-container=etcd", "--azure-storage-account=backuplocal"),
+    )
+    token = _minted(kubeconfigs["hc2"], _JOB, MANAGEMENT_AUDIENCE)
+    signing_in = _variables(stack, "hc1", ("managedIdentities", "velero", "clientID"), token)
+
+    subprocess.run([program(_OPERATOR), *upload], env=signing_in, check=True)
+
+    Path("/dev/termination-log").unlink()  # the machine's: a pod's /dev would be its own
+    assert [key for kind, key in stack.contents() if kind == "blob" and key.startswith("backuplocal/etcd/job/")]
+
+
+def _variables(stack: LocalStack, cluster: str, path: tuple[str, ...], token: str) -> dict[str, str]:
+    """Those of a pod that signs in by a token, as the client at `path` of the cluster's outputs."""
+    return {
+        "HTTPS_PROXY": stack.environment.proxy_endpoint,
+        "SSL_CERT_FILE": stack.environment.ca_file,
+        "AZURE_TENANT_ID": stack.environment.tenant_id,
+        "AZURE_CLIENT_ID": reduce(lambda found, key: found[key], path, stack.outputs["hostedClusters"][cluster]),
+        "AZURE_FEDERATED_TOKEN_FILE": token,
+    }
