@@ -20,9 +20,11 @@ from identity.aks.probe_pod import proof_argument
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, FEDERATED_AUDIENCE, MANAGEMENT_AUDIENCE
 from identity.catalogue_rows import ProofCall, ProofTarget
 from identity.clouds import CLOUDS, DEFAULT_CLOUD
+from identity.naming import parse_arm_id
 from localcloud.testing.running import StateDirectory
-from tests.consumers.consumer import needs, program
+from tests.consumers.consumer import NONE, needs, program
 from tests.consumers.guest import guest
+from tests.consumers.programs import CloudControllerManager
 from tests.engine.key_material import vault_keys
 from tests.engine.service_accounts import proof_of
 from tests.engine.small_stack import small_stack
@@ -145,6 +147,71 @@ def test_a_minted_token_signs_in_and_reads(
     assert done.stdout.strip() == "200", done.stderr
 
 
+@pytest.mark.parametrize(
+    ("field", "kind"), [("cloudProvider", "loadBalancers"), ("disk", "disks"), ("file", "storageAccounts")]
+)
+def test_the_library_of_controllers_works_by_a_minted_token(
+    stack: LocalStack, kubeconfigs: Mapping[str, Path], tmp_path: Path, field: str, kind: str
+) -> None:
+    client = golang.build(Path(__file__).with_name("azclient"))
+    config = _cloud_config(stack, kubeconfigs["hc2"], field, tmp_path)
+    lines = "".join(f"{verb} tokenhc2\n" for verb in ("list", "create", "delete"))
+
+    done = subprocess.run(
+        [client, config, kind], input=lines, env=_network(stack), capture_output=True, text=True, check=False
+    )
+
+    assert done.stdout.splitlines() == [f'"{NONE}"'] * 3, done.stdout + done.stderr
+
+
+@needs(CloudControllerManager.program)
+def test_the_cloud_controller_manager_works_by_a_minted_token(
+    stack: LocalStack, kubeconfigs: Mapping[str, Path], tmp_path: Path
+) -> None:
+    config = _cloud_config(stack, kubeconfigs["hc2"], CloudControllerManager.field, tmp_path)
+    manager = CloudControllerManager(stack, program(CloudControllerManager.program), tmp_path / "manager")
+    options = manager.options(config, manager.folder / "kubeconfig")
+    with (
+        (tmp_path / "log").open("w") as log,
+        subprocess.Popen([program(manager.program), *options], env=_network(stack), stdout=log, stderr=log) as process,
+    ):
+        refused = manager.work()
+        process.kill()
+
+    assert refused == ""
+
+
+def _cloud_config(stack: LocalStack, kubeconfig: Path, field: str, folder: Path) -> Path:
+    """The cloud config of a self-managed cluster, with a service account's token.
+
+    Source: HyperShift's `azureConfig` (control-plane-operator `v2/cloud_controller_manager/azure/config.go`).
+    """
+    [row] = [identity for identity in CONTROL_PLANE if identity.field == field]
+    assert row.workload
+    [_, cluster] = stack.configuration("hostedClusters")
+    vnet, subnet, group = (parse_arm_id(cluster[key]) for key in ("vnetID", "subnetID", "securityGroupID"))
+    token = _minted(kubeconfig, row.workload.subjects[0].subject)
+    document = {
+        "cloud": DEFAULT_CLOUD,
+        "tenantId": stack.environment.tenant_id,
+        "subscriptionId": stack.environment.subscription_id,
+        "resourceGroup": cluster["resourceGroup"],
+        "location": stack.configuration("location"),
+        "vnetName": vnet.name,
+        "vnetResourceGroup": vnet.resource_group,
+        "subnetName": subnet.name,
+        "securityGroupName": group.name,
+        "securityGroupResourceGroup": group.resource_group,
+        "loadBalancerName": cluster["infraID"],
+        "loadBalancerSku": "standard",
+        "useFederatedWorkloadIdentityExtension": True,
+        "aadClientId": _client_id(stack, "hc2", ("hostedClusterSpec", *row.workload_path, "clientID")),
+        "aadFederatedTokenFile": token,
+    }
+    (config := folder / "cloud.conf").write_text(json.dumps(document))
+    return config
+
+
 def test_a_backup_job_uploads_as_veleros_identity(
     stack: LocalStack, kubeconfigs: Mapping[str, Path], tmp_path: Path
 ) -> None:
@@ -164,10 +231,16 @@ def test_a_backup_job_uploads_as_veleros_identity(
 
 def _variables(stack: LocalStack, cluster: str, path: tuple[str, ...], token: str) -> dict[str, str]:
     """Those of a pod that signs in by a token, as the client at `path` of the cluster's outputs."""
-    return {
-        "HTTPS_PROXY": stack.environment.proxy_endpoint,
-        "SSL_CERT_FILE": stack.environment.ca_file,
+    return _network(stack) | {
         "AZURE_TENANT_ID": stack.environment.tenant_id,
-        "AZURE_CLIENT_ID": reduce(lambda found, key: found[key], path, stack.outputs["hostedClusters"][cluster]),
+        "AZURE_CLIENT_ID": _client_id(stack, cluster, path),
         "AZURE_FEDERATED_TOKEN_FILE": token,
     }
+
+
+def _network(stack: LocalStack) -> dict[str, str]:
+    return {"HTTPS_PROXY": stack.environment.proxy_endpoint, "SSL_CERT_FILE": stack.environment.ca_file}
+
+
+def _client_id(stack: LocalStack, cluster: str, path: tuple[str, ...]) -> str:
+    return str(reduce(lambda found, key: found[key], path, stack.outputs["hostedClusters"][cluster]))
