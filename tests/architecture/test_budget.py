@@ -19,7 +19,7 @@ BUDGET: Final[Mapping[str, int]] = {
     "tools": 2_600,
     "cloud": 28_090,
     "cloud/tests": 19_600,
-    "tests": 70_460,
+    "tests": 70_570,
 }
 _MOST_LINES: Final = 500
 """Of a file: it tells one story."""

@@ -121,8 +121,8 @@ class Consumer(ABC):
 
     @property
     def cluster(self) -> dict[str, Any]:
-        """The hosted cluster's settings."""
-        [found] = self.stack.configuration("hostedClusters")
+        """The settings of the hosted cluster, or of the self-managed one behind it."""
+        *_, found = self.stack.configuration("hostedClusters")
         return dict(found)
 
 

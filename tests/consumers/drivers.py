@@ -78,7 +78,7 @@ def machine_id(stack: LocalStack) -> str:
 
 def make_machine(stack: LocalStack) -> None:
     """Make a node of the hosted cluster, with an interface in its subnet."""
-    [cluster] = stack.configuration("hostedClusters")
+    *_, cluster = stack.configuration("hostedClusters")
     interface = f"{_group(stack)}/providers/Microsoft.Network/networkInterfaces/{_MACHINE}-nic"
     address = {"name": "pipConfig", "properties": {"subnet": {"id": cluster["subnetID"]}}}
     bodies = {
@@ -96,5 +96,5 @@ def make_machine(stack: LocalStack) -> None:
 
 
 def _group(stack: LocalStack) -> str:
-    [cluster] = stack.configuration("hostedClusters")
+    *_, cluster = stack.configuration("hostedClusters")
     return f"/subscriptions/{stack.environment.subscription_id}/resourceGroups/{cluster['resourceGroup']}"

@@ -22,7 +22,9 @@ from identity.catalogue_rows import ProofCall, ProofTarget
 from identity.clouds import CLOUDS, DEFAULT_CLOUD
 from identity.naming import parse_arm_id
 from localcloud.testing.running import StateDirectory
-from tests.consumers.consumer import NONE, needs, program
+from tests.consumers.clients import ImageRegistry, Ingress, Network
+from tests.consumers.consumer import NONE, Client, missing, needs, program
+from tests.consumers.drivers import make_machine
 from tests.consumers.guest import guest
 from tests.consumers.programs import CloudControllerManager
 from tests.engine.key_material import vault_keys
@@ -64,8 +66,9 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
         # The second cluster stands in for the management cluster, whose issuer is AKS's.
         issuer = "https://hc2created.blob.core.windows.net/hc2created"
         issued |= {"managedIdentities": ["velero"], "managementIssuerURL": issuer, "backupStorageAccountID": account}
-        stack.configure(hostedClusters=[issued, self_managed(managed)])
+        stack.configure(hostedClusters=[issued, self_managed(managed, dns=managed["dns"])])
         stack.up()
+        make_machine(stack)
         yield stack
 
 
@@ -181,16 +184,50 @@ def test_the_cloud_controller_manager_works_by_a_minted_token(
     assert refused == ""
 
 
+@pytest.mark.parametrize("client", [Ingress, ImageRegistry, Network])
+def test_an_operators_client_works_by_a_minted_token(
+    stack: LocalStack, kubeconfigs: Mapping[str, Path], tmp_path: Path, client: type[Client]
+) -> None:
+    if reason := missing(client.program, guest=False):
+        pytest.skip(reason)
+    made = client(stack, program(client.program), tmp_path / "client")
+    path, token = _workload(kubeconfigs["hc2"], client.field)
+    # As the cloud credential operator writes them.
+    for name, value in (
+        ("subscription_id", stack.environment.subscription_id),
+        ("resourcegroup", made.cluster["resourceGroup"]),
+    ):
+        (made.folder / f"azure_{name}").write_text(value)
+    [row] = [identity for identity in CONTROL_PLANE if identity.field == client.field]
+    options = (str(made.folder),) if client is Network else made.arguments(row.mounts[0])
+    done = subprocess.run(
+        [program(client.program), *options],
+        input="".join(f"{line}\n" for line in made.lines()),
+        env=_variables(stack, "hc2", path, token),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.stdout.splitlines() == [f'"{NONE}"' for _ in made.lines()], done.stdout + done.stderr
+
+
+def _workload(kubeconfig: Path, field: str) -> tuple[tuple[str, ...], str]:
+    """Where the outputs have the client of an identity with workloads, and the file with a token of it."""
+    [row] = [identity for identity in CONTROL_PLANE if identity.field == field]
+    assert row.workload
+    path = ("hostedClusterSpec", *row.workload_path, "clientID")
+    return path, _minted(kubeconfig, row.workload.subjects[0].subject)
+
+
 def _cloud_config(stack: LocalStack, kubeconfig: Path, field: str, folder: Path) -> Path:
     """The cloud config of a self-managed cluster, with a service account's token.
 
     Source: HyperShift's `azureConfig` (control-plane-operator `v2/cloud_controller_manager/azure/config.go`).
     """
-    [row] = [identity for identity in CONTROL_PLANE if identity.field == field]
-    assert row.workload
     [_, cluster] = stack.configuration("hostedClusters")
     vnet, subnet, group = (parse_arm_id(cluster[key]) for key in ("vnetID", "subnetID", "securityGroupID"))
-    token = _minted(kubeconfig, row.workload.subjects[0].subject)
+    path, token = _workload(kubeconfig, field)
     document = {
         "cloud": DEFAULT_CLOUD,
         "tenantId": stack.environment.tenant_id,
@@ -205,7 +242,7 @@ def _cloud_config(stack: LocalStack, kubeconfig: Path, field: str, folder: Path)
         "loadBalancerName": cluster["infraID"],
         "loadBalancerSku": "standard",
         "useFederatedWorkloadIdentityExtension": True,
-        "aadClientId": _client_id(stack, "hc2", ("hostedClusterSpec", *row.workload_path, "clientID")),
+        "aadClientId": _client_id(stack, "hc2", path),
         "aadFederatedTokenFile": token,
     }
     (config := folder / "cloud.conf").write_text(json.dumps(document))

@@ -16,7 +16,12 @@ import (
 
 func main() {
 	group, location := os.Args[2], os.Args[3]
-	client, err := azureclient.New(&azureclient.Options{Environment: azure.PublicCloud, SubscriptionID: os.Args[1]})
+	client, err := azureclient.New(&azureclient.Options{
+		Environment: azure.PublicCloud, SubscriptionID: os.Args[1],
+		// Of a self-managed cluster's Secret.
+		TenantID: os.Getenv("AZURE_TENANT_ID"), ClientID: os.Getenv("AZURE_CLIENT_ID"),
+		FederatedTokenFile: os.Getenv("AZURE_FEDERATED_TOKEN_FILE"),
+	})
 	if err != nil {
 		log.Fatal(err)
 	}

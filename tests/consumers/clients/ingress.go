@@ -15,10 +15,10 @@ import (
 )
 
 func main() {
-	// As the operator makes it where Azure has given it a file: no client, no tenant (pkg/operator/controller/dns).
+	// Client, tenant and file come from the environment, as in the operator's pod (pkg/dns/azure/client/auth.go).
 	provider, err := azure.NewProvider(azure.Config{
 		Environment: "AzurePublicCloud", SubscriptionID: os.Args[1], InfraID: os.Args[2],
-	}, false)
+	}, true)
 	if err != nil {
 		log.Fatal(err)
 	}
