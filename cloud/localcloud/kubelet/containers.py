@@ -211,7 +211,7 @@ class ContainerProcess:
     def _ended(self) -> None:
         # Some have process groups of their own, but a container's end is that of all its processes.
         for pid in processes_of(self._process.pid):
-            with suppress(ProcessLookupError):
+            with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         self._is_over = True
         if self._recorded is not None:

@@ -129,12 +129,14 @@ def _attempts(state: StateDirectory, name: str, spawned: Spawned) -> Iterator[No
     for pause in processes.growing_pauses(_FIRST_PAUSE, _LONGEST_PAUSE):
         if time.monotonic() >= deadline:
             return
-        status = None if spawned is None else spawned.poll()
-        # One that ran already is no child of this process, so its record tells.
-        if status is not None or (spawned is None and processes.alive(state.pids, name) is None):
-            how = "before it answered" if status is None else f"with status {status}"
+        ended = None
+        if spawned is not None and spawned.poll() is not None:
+            ended = f"{name} ended with status {spawned.returncode}:"
+        if spawned is None and processes.alive(state.pids, name) is None:  # it ran already, and is no child of ours
+            ended = f"{name} ended before it answered; start it again. Its log's last lines:"
+        if ended is not None:
             tail = state.log(name).read_text(errors="replace").splitlines()[-_LOG_LINES:]
-            raise NotStartedError("\n".join([f"{name} ended {how}; start it again. Its log's last lines:", *tail]))
+            raise NotStartedError("\n".join([ended, *tail]))
         yield
         time.sleep(pause)
 
