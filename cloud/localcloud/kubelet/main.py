@@ -157,10 +157,7 @@ class PodManager:
         metadata = worker.pod["metadata"]
         key = metadata["namespace"], metadata["name"]
         self._ending.add(worker)
-        pod = self._node.cluster.pods.objects.get(key)
-        # One that was deleted without waiting is gone, and may have a successor of its name.
-        own = pod["metadata"] if pod is not None and pod["metadata"]["uid"] == worker.uid else {}
-        await worker.stop(own.get("deletionGracePeriodSeconds", 0))
+        await worker.stop(self._node.cluster.pods.objects.get(key, worker.pod))
         self._ending.remove(worker)
         for other in self._workers.values():
             if other.workload == worker.workload and other.is_mounted:

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import httpx
 
@@ -61,8 +61,6 @@ async def run_in_order(
 
 
 _log = logging.getLogger(__name__)
-# Seconds that a container has in any case (kubernetes/kubernetes pkg/kubelet/kuberuntime: minimumGracePeriodInSeconds).
-_LEAST_GRACE: Final = 2.0
 
 
 class PodWorker:
@@ -128,18 +126,18 @@ class PodWorker:
         for container in (*self._init_containers, *self._containers):
             container.kill()
 
-    async def stop(self, grace: float | None) -> None:
-        """End the processes within these seconds and remove the mounts; None: the pod stays in the API, stopped."""
+    async def stop(self, deleted: Object | None) -> None:
+        """End the processes and remove the mounts of a pod; None for one that stays in the API, as a stopped pod."""
         for container in (*self._init_containers, *self._containers):
-            ending = min(container.grace, self._node.intervals.ending)
-            container.grace = ending if grace is None else max(grace, _LEAST_GRACE)
+            grace: float = (deleted or {}).get("metadata", {}).get("deletionGracePeriodSeconds", container.grace)
+            container.grace = grace if deleted is not None else min(grace, self._node.intervals.ending)
         self._task.cancel()
         with suppress(asyncio.CancelledError):
             await self._task
         with suppress(ApiError, httpx.HTTPError):
             await self._volumes.tear_down()
         selection.unlink(self._node.mounts, self._pod)
-        if grace is not None:
+        if deleted is not None:
             logs = self._node.logs_of(self._pod)
             shutil.rmtree(logs, ignore_errors=True)
             with suppress(OSError):

@@ -293,17 +293,16 @@ def test_what_a_container_leaves_behind_ends_with_it(cluster: ClusterApi, kubele
     assert ended(int(kubelet.log("web")))
 
 
-@pytest.mark.parametrize(("grace", "options"), [(0, {}), (3600, {"gracePeriodSeconds": "0"})])
 def test_a_deleted_pods_processes_end_with_their_children_however_stubborn(
-    cluster: ClusterApi, kubelet: Kubelet, pipe: Path, grace: int, options: dict[str, str]
+    cluster: ClusterApi, kubelet: Kubelet, pipe: Path
 ) -> None:
     command = ["sh", "-c", f"trap '' TERM; sleep 600 & echo $! > {pipe}; wait"]
-    cluster.create(PODS, pod("web", command=command, spec={"terminationGracePeriodSeconds": grace}))
+    cluster.create(PODS, pod("web", command=command, spec={"terminationGracePeriodSeconds": 0}))
     child = int(read_from(pipe))
     cluster.ready("web")
     (process,) = kubelet.processes()
 
-    cluster.delete(PODS, "web", **options)
+    cluster.delete(PODS, "web")
 
     assert ended(process)
     assert ended(child)

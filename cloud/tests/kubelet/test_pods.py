@@ -121,7 +121,7 @@ def test_a_pod_that_is_stopped_while_its_secret_changes_does_stop(
             await warned.wait()
             await asyncio.sleep(0)
             worker.wake()
-            _, pending = await asyncio.wait([asyncio.create_task(worker.stop(0))], timeout=60)
+            _, pending = await asyncio.wait([asyncio.create_task(worker.stop(made))], timeout=60)
             assert not pending
         await client.close()
 
