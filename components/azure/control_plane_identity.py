@@ -17,7 +17,7 @@ import pulumi_azuread as azuread
 from cryptography import x509
 
 from components.azure.context import ClusterContext
-from components.azure.providers import application_tags, provider_error
+from components.azure.providers import application_tags, ask_own_plugin
 from components.azure.role_grants import grant_at, grant_role
 from components.azure.vault import KEY_VAULT_USER_COMPONENT
 from components.plugin.resources import Certificate, CredentialSecret, HsmRoleAssignment, RenewalSchedule, SignInGate
@@ -215,11 +215,7 @@ class EntraApplication(pulumi.ComponentResource):
             "thumbprint": thumbprint(certificate),
             "notBefore": rfc3339.render(certificate.not_valid_before_utc),
         }
-        try:
-            options = pulumi.InvokeOptions(parent=self)
-            await pulumi.runtime.invoke_async(resource_types.REQUIRE_REGISTRABLE, {**question}, options)
-        except Exception as error:
-            raise pulumi.RunError(provider_error(error)) from None
+        await ask_own_plugin(resource_types.REQUIRE_REGISTRABLE, question, pulumi.InvokeOptions(parent=self))
 
     def _renew_after(self, not_before: str, not_after: str) -> str:
         start, end = rfc3339.parse(not_before), rfc3339.parse(not_after)

@@ -7,6 +7,7 @@ of the project's own plugin, which has no configuration, is explicit where the f
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
@@ -76,6 +77,14 @@ def _disabled() -> frozenset[str]:
 def provider_error(error: object) -> str:
     """The reason of a failed provider function in one line, without the prefix that the engine adds."""
     return " ".join(str(error).rpartition("returned an error: ")[2].split())
+
+
+async def ask_own_plugin(function: str, question: Mapping[str, Any], options: pulumi.InvokeOptions) -> Any:
+    """The answer of the plugin `idstack`; raises RunError with its reason, or that of its end if it was killed."""
+    try:
+        return await pulumi.runtime.invoke_async(function, {**question}, options)
+    except Exception as error:
+        raise pulumi.RunError(provider_error(error)) from None
 
 
 # Public clients by which a person signs in: the Azure CLI and Azure PowerShell (learn.microsoft.com/troubleshoot/entra,

@@ -6,7 +6,7 @@ import os
 
 import pulumi
 
-from components.azure.providers import Providers
+from components.azure.providers import Providers, ask_own_plugin
 from identity import resource_types
 from identity.azure.deployer_rights import written_scopes
 from identity.credentials import renewal_request
@@ -42,8 +42,7 @@ async def find_obstacles(settings: Settings, providers: Providers, *, makes_appl
         "scopes": written_scopes(settings),
         "makesApplications": makes_applications,
     }
-    options = pulumi.InvokeOptions(provider=providers.own)
-    found = await pulumi.runtime.invoke_async(resource_types.FIND_OBSTACLES, {**question}, options)
+    found = await ask_own_plugin(resource_types.FIND_OBSTACLES, question, pulumi.InvokeOptions(provider=providers.own))
     missing, read_only = found["unregistered"], [lock for lock, level in found["locks"].items() if level == "ReadOnly"]
     if undeletable := ", ".join(sorted(found["locks"].keys() - {*read_only})):
         pulumi.log.warn(f"locks forbid to delete or replace anything there: {undeletable}")

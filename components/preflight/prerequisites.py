@@ -16,10 +16,9 @@ from typing import Any, Final
 import pulumi
 
 from components.azure.context import CredentialStore
-from components.azure.providers import Providers, provider_error
+from components.azure.providers import Providers, ask_own_plugin, provider_error
 from components.preflight.azure_objects import (
     Answers,
-    AzureLookup,
     Existence,
     NamedObject,
     made_objects,
@@ -106,7 +105,9 @@ async def look_up(
 async def _ask(objects: Sequence[NamedObject], providers: Providers) -> tuple[Answers, list[Problem]]:
     """The answers, each look-up once, and a problem for each object that should have had one."""
     lookups = list(dict.fromkeys(each.lookup for each in objects))
-    outcomes = await asyncio.gather(*(_read(lookup, providers) for lookup in lookups), return_exceptions=True)
+    azure, invoke = pulumi.InvokeOptions(provider=providers.azure), pulumi.runtime.invoke_async
+    asked = (invoke(f"azure-native:{lookup.function}", dict(lookup.arguments), azure) for lookup in lookups)
+    outcomes = await asyncio.gather(*asked, return_exceptions=True)
     results = dict(zip(lookups, outcomes, strict=True))
     problems = [
         _not_found(each, results[each.lookup])
@@ -114,13 +115,6 @@ async def _ask(objects: Sequence[NamedObject], providers: Providers) -> tuple[An
         if isinstance(results[each.lookup], Exception) and _must_answer(each, results[each.lookup])
     ]
     return {lookup: answer for lookup, answer in results.items() if isinstance(answer, Mapping)}, problems
-
-
-async def _read(lookup: AzureLookup, providers: Providers) -> Mapping[str, Any]:
-    answer: Mapping[str, Any] = await pulumi.runtime.invoke_async(
-        f"azure-native:{lookup.function}", dict(lookup.arguments), pulumi.InvokeOptions(provider=providers.azure)
-    )
-    return answer
 
 
 # How azure-native says that ARM has no such object; a name in the message of another refusal does not count.
@@ -157,8 +151,7 @@ async def prefetch_secrets(settings: Settings, providers: Providers, vault: str)
         "vaultId": vault,
         "secretNames": _secret_names(settings),
     }
-    options = pulumi.InvokeOptions(provider=providers.own)
-    await pulumi.runtime.invoke_async(resource_types.PREFETCH_SECRETS, {**arguments}, options)
+    await ask_own_plugin(resource_types.PREFETCH_SECRETS, arguments, pulumi.InvokeOptions(provider=providers.own))
 
 
 def _secret_names(settings: Settings) -> list[str]:

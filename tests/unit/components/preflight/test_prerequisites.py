@@ -272,6 +272,18 @@ def test_every_lookup_goes_through_the_explicit_provider(stack: RecordingMonitor
     ]
 
 
+@pytest.mark.parametrize("function", ["findObstacles", "prefetchSecrets"])
+def test_a_plugin_that_is_killed_while_it_is_asked_ends_the_run_in_words(program: Program, function: str) -> None:
+    killed = Exception(
+        f"invoke of idstack:index:{function} failed: invocation of idstack:index:{function} returned an error: error "
+        "reading from server: EOF"
+    )
+
+    recorder = program(options={"refused": True}, invokes=lookups(**{function: killed}))
+
+    assert str(recorder.failure) == "error reading from server: EOF"
+
+
 def test_the_secrets_of_all_schedules_are_prefetched(program: Program) -> None:
     clusters = [*with_managed_identity({"secretName": "delivered-elsewhere"}), world.SECOND_CLUSTER]
 
