@@ -26,7 +26,7 @@ from typing import Final
 
 from localcloud.azure import conditions
 from localcloud.azure.shared.faults import Faults
-from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.refusals import refusal
 from localcloud.core import yaml_text
 from localcloud.core.clock import now
 from localcloud.core.store import Document, Store
@@ -152,13 +152,7 @@ class Authorization:
 
     def _require(self, object_id: str, action: str, scope: str, attributes: Attributes | None, missing: str) -> None:
         if not self.allowed(object_id, action, scope, attributes=attributes):
-            raise ServiceError(
-                403,
-                "AuthorizationFailed",
-                f"The client '{object_id}' with object id '{object_id}' does not have {missing} to perform action "
-                f"'{action}' over scope '{scope}' or the scope is invalid. If access was recently granted, please "
-                "refresh your credentials.",
-            )
+            raise refusal("AuthorizationFailed", caller=object_id, missing=missing, action=action, scope=scope)
 
     def require_linked(
         self, object_id: str, action: str, scope: str, linked_action: str, linked: Iterable[str]
@@ -169,13 +163,8 @@ class Authorization:
         """
         refused = [other for other in linked if not self.allowed(object_id, linked_action, other)]
         if refused:
-            raise ServiceError(
-                403,
-                "LinkedAuthorizationFailed",
-                f"The client '{object_id}' with object id '{object_id}' has permission to perform action '{action}' on "
-                f"scope '{scope}'; however, it does not have permission to perform action(s) '{linked_action}' on the "
-                f"linked scope(s) '{','.join(refused)}' (respectively) or the linked scope(s) are invalid.",
-            )
+            words = {"caller": object_id, "action": action, "scope": scope, "linked_action": linked_action}
+            raise refusal("LinkedAuthorizationFailed", **words, linked=",".join(refused))
 
     def _grants(self, object_id: str, scope: str) -> Iterator[tuple[RoleDefinition, str | None]]:
         """The roles that reach `scope`, each with the condition of its assignment."""

@@ -26,12 +26,12 @@ from localcloud.azure.entra.federation import Issuers
 from localcloud.azure.graph.api import app as graph_app
 from localcloud.azure.graph.permissions import WRITE_OWNED
 from localcloud.azure.imds.api import app as imds_app
-from localcloud.azure.keyvault import errors as keyvault_errors
 from localcloud.azure.keyvault.api import app as keyvault_app
 from localcloud.azure.keyvault.secrets import SECRET_KIND, Vaults
 from localcloud.azure.local_azure import LocalAzure, assemble
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.shared.faults import NO_DELAYS
+from localcloud.azure.shared.refusals import refusal
 from localcloud.azure.tenant.objects import Application, KeyCredential, PasswordCredential, ServicePrincipal
 from localcloud.azure.tenant.tokens import Caller
 from localcloud.core.store import SEAL_KEY_BYTES, Document, Store
@@ -62,9 +62,9 @@ __all__ = [
     "graph_app",
     "imds_app",
     "keyvault_app",
-    "keyvault_errors",
     "open_store",
     "parse_condition",
+    "refusal",
     "send",
 ]
 

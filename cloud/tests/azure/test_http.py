@@ -19,7 +19,8 @@ from starlette.routing import Route
 
 from localcloud.azure.shared import http
 from localcloud.azure.shared.faults import Faults
-from localcloud.azure.shared.http import ServiceError, bearer, json_object, service_app
+from localcloud.azure.shared.http import bearer, json_object, service_app
+from localcloud.azure.shared.refusals import ServiceError
 from localcloud.core import clock
 from localcloud.core.tls import ensure_certificate
 from localcloud.testing.hosts import running

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from string import Formatter
 from typing import Any, Final, TypeAlias
 
 import httpx
@@ -17,6 +18,7 @@ import pytest
 
 from localcloud.azure.msi.issuer import UnknownIdentityError, issue_credential
 from localcloud.azure.shared.faults import NO_DELAYS
+from localcloud.azure.shared.refusals import rows
 from localcloud.testing.arm import GROUP
 from tests.coverage.arm_refusals import REFUSALS as ARM
 from tests.coverage.blob_refusals import REFUSALS as BLOB
@@ -139,33 +141,39 @@ def test_every_case_is_provoked_and_every_provocation_is_a_case(service: str) ->
     assert {row["case"] for row in table(heading)} == set(provoked)
 
 
-def test_every_error_code_in_the_services_is_in_a_table() -> None:
-    tabled = {code for heading, _ in _SERVICES.values() for row in table(heading) for code in codes(row["code"])}
+def test_every_row_of_the_refusals_has_its_codes_in_a_table() -> None:
+    tabled = {code for _, row in _ROWS for code in codes(row["code"] + row["source"])}
     numbers = {number for _, row in _ROWS for number in re.findall(r"AADSTS(\d+)", row["text"])}
-    raised = set(_raised(PACKAGES / "localcloud/azure"))
+    written = {code for case, row in rows().items() for code in (case.split()[0], *str(*row).split()[1:])}
 
-    # Of every service: no route, no method, a failure of its own, an injected fault.
-    everywhere = {"NotFound", "MethodNotAllowed", "InternalServerError", "ServiceUnavailable"}
-    assert raised - everywhere - tabled - numbers == set()
-    assert len(raised) > 60
+    # Of every service: a failure of its own.
+    assert written - {"InternalServerError"} - tabled - numbers == set()
 
 
-def _raised(folder: Path) -> Iterator[str]:
-    """The literal codes of refusals: second argument of ServiceError and VaultError, first of EntraError.
+def test_every_row_is_raised_with_the_words_for_its_braces() -> None:
+    parsed = {case: [*Formatter().parse(*row.values())] for case, row in rows().items()}
+    braces = {case: {name.partition(".")[0] for _, name, *_ in parts if name} for case, parts in parsed.items()}
+    # One call raises these, by the kind of the item.
+    for kind in ("Secret", "Key", "Certificate"):
+        assert braces.pop(f"{kind}NotFound") == {"kind", "name"}
+    raised = list(_raised(PACKAGES / "localcloud/azure"))
+    assert [(case, words) for case, words in raised if words != braces.get(case)] == []
+    assert {case for case, _ in raised} == braces.keys()
 
-    Also of a `partial` of one.
-    """
-    position = {"ServiceError": 1, "VaultError": 1, "EntraError": 0}
+
+def _raised(folder: Path) -> Iterator[tuple[str, set[str]]]:
+    """The case of each call of `refusal` with its words; `**words` are those of a dictionary in its function."""
     for file in folder.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call):
-                made, *arguments = [node.func, *node.args]
-                if isinstance(made, ast.Name) and made.id == "partial":
-                    made, *arguments = arguments
-                if isinstance(made, ast.Name) and made.id in position:
-                    code = arguments[position[made.id]]
-                    if isinstance(code, ast.Constant):
-                        yield str(code.value)
+        for function in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            words: set[str] = set()
+            for node in sorted(ast.walk(function), key=lambda node: getattr(node, "lineno", 0)):
+                match node:
+                    case ast.Assign([ast.Name("words")], ast.Dict(keys)):
+                        words = {str(key.value) for key in keys if isinstance(key, ast.Constant)}
+                    case ast.Call(ast.Name("refusal"), [ast.Constant(str(case)), *_], keywords):
+                        yield case, {word for given in keywords for word in ([given.arg] if given.arg else words)}
 
 
 def test_no_credential_is_issued_for_an_identity_that_does_not_exist(tmp_path: Path) -> None:

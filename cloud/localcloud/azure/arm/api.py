@@ -33,7 +33,8 @@ from localcloud.azure.authorization import Attributes
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.shared.faults import TokenBuckets
-from localcloud.azure.shared.http import ServiceError, authority_of, bearer, cloud_of, json_object, service_app
+from localcloud.azure.shared.http import authority_of, bearer, cloud_of, json_object, service_app
+from localcloud.azure.shared.refusals import ServiceError, refusal
 from localcloud.azure.shared.understood import check_headers, check_query, first_unknown, without_nulls
 from localcloud.azure.tenant.tokens import Caller, InvalidTokenError, audiences
 from localcloud.core.clouds import CLOUDS, DEFAULT_CLOUD, Cloud
@@ -104,20 +105,13 @@ class Throttle:
             return {}
         holder = (actor, subscription)
         if seconds := self._buckets.wait(holder, kind):
-            raise _throttled(actor, subscription, kind, seconds)
+            words = {"kind": kind, "actor": actor, "seconds": seconds}
+            headers = {"Retry-After": str(seconds)}
+            if subscription is None:
+                raise refusal("TenantRequestsThrottled", headers, **words)
+            raise refusal("SubscriptionRequestsThrottled", headers, subscription=subscription, **words)
         level = "tenant" if subscription is None else "subscription"
         return {f"x-ms-ratelimit-remaining-{level}-{kind}s": str(self._buckets.take(holder, kind))}
-
-
-def _throttled(actor: str, subscription: str | None, kind: str, seconds: int) -> ServiceError:
-    level, whose = ("Tenant", "tenant") if subscription is None else ("Subscription", f"subscription '{subscription}'")
-    return ServiceError(
-        429,
-        f"{level}RequestsThrottled",
-        f"Number of '{kind}' requests for {whose} actor '{actor}' exceeded. Please try again after '{seconds}' seconds "
-        "after additional tokens are available. Refer to https://aka.ms/arm-throttling for additional information.",
-        {"Retry-After": str(seconds)},
-    )
 
 
 _NAMESPACES: Final = (
@@ -146,7 +140,7 @@ def app(cloud: LocalAzure) -> Starlette:
         caller = _authenticate(cloud, request)
         path = parse(request.url.path, request.method)
         if path.subscription is not None and path.subscription.lower() != cloud.subscription_id:
-            raise errors.subscription_not_found(path.subscription)
+            raise refusal("SubscriptionNotFound", subscription=path.subscription)
         headers = throttle.take(caller.object_id, path.subscription, _OPERATIONS.get(request.method, "write"))
         resources.end_due_deletions(cloud)
         resource_type = known.get(path.type.lower())
@@ -206,14 +200,14 @@ async def _understood(request: Request, resource_type: ResourceType, path: ArmPa
     if reads is None:
         return body
 
-    def refusal(what: str) -> ServiceError:
+    def unknown(what: str) -> ServiceError:
         return errors.not_emulated(f"{what} of {operation} {resource_type.name}")
 
-    check_query(request, {*reads.query, "api-version"}, refusal)
-    check_headers(request.headers, reads.headers, refusal)
+    check_query(request, {*reads.query, "api-version"}, unknown)
+    check_headers(request.headers, reads.headers, unknown)
     known = {**ANSWERED, **(reads.body or {})}
-    if (unknown := first_unknown(body, known)) is not None:
-        raise unknown_member(resource_type, operation, unknown)
+    if (member := first_unknown(body, known)) is not None:
+        raise unknown_member(resource_type, operation, member)
     json_types.check(body, resource_type.name)
     return without_nulls(body) if method == "PUT" else body
 
@@ -238,7 +232,7 @@ def _refuse_read_only(cloud: LocalAzure, path: ArmPath, method: str) -> None:
     if method in ("PUT", "PATCH", "DELETE") and path.type.lower().startswith("microsoft.keyvault/vaults"):
         for vault in path.names[:1]:
             if cloud.holder.now().is_read_only(vault):
-                raise errors.vault_read_only(vault)
+                raise refusal("Forbidden read-only vault", vault=vault)
 
 
 def _action(resource_type: ResourceType, path: ArmPath, method: str) -> str:
@@ -256,7 +250,7 @@ def _find_place(store: Resources, path: ArmPath, resource_type: ResourceType, me
     is_the_group = path.scope is None and not path.is_collection
     group = None if path.group_id is None or is_the_group else store.get(path.group_id)
     if path.group_id is not None and not is_the_group and group is None:
-        raise errors.resource_group_not_found(str(path.resource_group))
+        raise refusal("ResourceGroupNotFound", name=path.resource_group)
     if group is not None and method in ("PUT", "PATCH"):
         errors.refuse_deleting(group)
     if resource_type.extension and path.scope and "/providers/" in path.scope.lower():
@@ -271,7 +265,7 @@ def _find_place(store: Resources, path: ArmPath, resource_type: ResourceType, me
 async def _dispatch(resource_type: ResourceType, call: Call, method: str) -> Response:
     if call.path.is_collection:
         if method != "GET":
-            raise errors.method_not_allowed(method)
+            raise refusal("MethodNotAllowed", method=method)
         return await resource_type.list(call)
     match method:
         case "GET":

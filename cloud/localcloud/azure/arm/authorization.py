@@ -28,8 +28,8 @@ from localcloud.azure.authorization import Attributes, RoleDefinition, built_in_
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources, public
 from localcloud.azure.shared import odata_filter
-from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.shared.odata_filter import Called, Compared
+from localcloud.azure.shared.refusals import ServiceError, refusal
 from localcloud.azure.shared.understood import ANY, Understood
 from localcloud.core.arm_ids import is_uuid, role_definition_id
 from localcloud.core.clock import now
@@ -91,7 +91,7 @@ class RoleDefinitions(ResourceType):
     async def put(self, call: Call) -> Response:
         guid = call.path.name.lower()
         if not is_uuid(guid):
-            raise ServiceError(400, "InvalidRoleDefinitionId", f"The role definition ID '{guid}' is not valid.")
+            raise refusal("InvalidRoleDefinitionId", role=guid)
         if guid in built_in_roles():
             raise errors.not_emulated(f"a change of the built-in role {guid}")
         properties = _checked_role(call)
@@ -99,11 +99,7 @@ class RoleDefinitions(ResourceType):
         current = _stored(call, guid)
         names = {definition["properties"]["roleName"] for definition in _custom(call) if definition["name"] != guid}
         if properties["roleName"] in names | {role.role_name for role in built_in_roles().values()}:
-            raise ServiceError(
-                409,
-                "RoleDefinitionWithSameNameExists",
-                "A role definition cannot be updated with a name that already exists.",
-            )
+            raise refusal("RoleDefinitionWithSameNameExists")
         instant, caller = now().isoformat(), call.caller.object_id
         created = {"createdOn": instant, "createdBy": caller}
         if current is not None:
@@ -123,11 +119,7 @@ class RoleDefinitions(ResourceType):
         self._require(call, "delete", role["properties"]["assignableScopes"])
         assigned = call.resources.below("/", self._assigned_by)
         if any(assignment["properties"]["roleDefinitionId"].lower() == role["id"].lower() for assignment in assigned):
-            raise ServiceError(
-                400,
-                "RoleDefinitionHasAssignments",
-                "There are existing role assignments referencing role (code: RoleDefinitionHasAssignments).",
-            )
+            raise refusal("RoleDefinitionHasAssignments")
         call.resources.delete(role["id"])
         return JSONResponse(public(role))
 
@@ -139,7 +131,7 @@ class RoleDefinitions(ResourceType):
 def require_assignable(call: Call, guid: str, scope: str) -> None:
     """Raise 404 unless there is a role with this GUID that may be assigned at `scope`."""
     if guid not in built_in_roles() and not _is_assignable(_existing(call, guid), scope):
-        raise _role_not_found(guid)
+        raise refusal("RoleDefinitionDoesNotExist", role=guid)
 
 
 def _wanted_roles(text: str) -> tuple[dict[str, str], bool]:
@@ -152,7 +144,7 @@ def _wanted_roles(text: str) -> tuple[dict[str, str], bool]:
     try:
         terms = odata_filter.terms(odata_filter.parse(text)) if text.strip() else ()
     except odata_filter.InvalidFilterError:
-        raise errors.invalid_filter(text) from None
+        raise refusal("InvalidFilterInQueryString", term=text) from None
     for term in terms:
         match term:
             case Compared(member, "eq", str(value)) if member.lower() in _FILTERED:
@@ -201,7 +193,7 @@ def _stored(call: Call, guid: str) -> Document | None:
 def _existing(call: Call, guid: str) -> Document:
     role = _stored(call, guid)
     if role is None:
-        raise _role_not_found(guid)
+        raise refusal("RoleDefinitionDoesNotExist", role=guid)
     return role
 
 
@@ -241,12 +233,6 @@ def _built_in(cloud: LocalAzure, role: RoleDefinition) -> dict[str, Any]:
     }
 
 
-def _role_not_found(guid: str) -> ServiceError:
-    return ServiceError(
-        404, "RoleDefinitionDoesNotExist", f"The specified role definition with ID '{guid}' does not exist."
-    )
-
-
 # The first version is no longer accepted (azure-docs `conditions-troubleshoot.md`).
 _CONDITION_VERSION: Final = "2.0"
 _PRINCIPAL_TYPES: Final = frozenset({"User", "Group", "ServicePrincipal", "ForeignGroup", "Device"})
@@ -267,7 +253,7 @@ class RoleAssignments(StoredType):
     reads = MappingProxyType({"PUT": Understood.of(body="properties"), "list": Understood.of("$filter")})
 
     def not_found(self, call: Call) -> ServiceError:
-        return ServiceError(404, "RoleAssignmentNotFound", f"The role assignment '{call.path.name}' is not found.")
+        return refusal("RoleAssignmentNotFound", name=call.path.name)
 
     async def list(self, call: Call) -> Response:
         scope = _scope(call.path)
@@ -353,34 +339,25 @@ def _wanted(call: Call) -> tuple[bool, Collection[str] | None]:
             return at_scope, {principal.lower(), *call.cloud.people.groups_of(principal.lower())}
         case [Compared(member, "eq", str(principal))] if member.lower() == "principalid" and not at_scope:
             return False, {principal.lower()}
-    raise errors.bad_request(
-        f"The filter '{text}' is not supported. Supported filters are either 'atScope()' or 'principalId eq "
-        "'{value}' or assignedTo('{value}')'."
-    )
+    raise refusal("BadRequest filter of role assignments", filter=text)
 
 
 def _checked(call: Call) -> dict[str, Any]:
     """What a PUT may set, with every rule that needs the body alone; raises 400."""
     properties = call.properties
     if not is_uuid(call.path.name):
-        raise ServiceError(
-            400,
-            "InvalidRoleAssignmentId",
-            f"The role assignment ID '{call.path.name}' is not valid. The role assignment ID must be a GUID.",
-        )
+        raise refusal("InvalidRoleAssignmentId", name=call.path.name)
     if unknown := sorted(set(properties) - _WRITABLE):
         raise errors.invalid_content(f"Could not find member '{unknown[0]}' on object of type 'RoleAssignment'")
     if not is_uuid(properties.get("principalId")):
-        raise ServiceError(400, "InvalidPrincipalId", "A valid principal ID must be provided for role assignment.")
+        raise refusal("InvalidPrincipalId")
     role = str(properties.get("roleDefinitionId") or "")
     if "/providers/microsoft.authorization/roledefinitions/" not in role.lower() or not is_uuid(role_guid(role)):
-        raise ServiceError(400, "InvalidRoleDefinitionId", f"The role definition ID '{role}' is not valid.")
+        raise refusal("InvalidRoleDefinitionId", role=role)
     require_assignable(call, role_guid(role), _scope(call.path))
     kind = enumerated(properties.get("principalType", "ServicePrincipal"), _PRINCIPAL_TYPES)
     if kind is None:
-        raise ServiceError(
-            400, "InvalidPrincipalType", f"The principal type '{properties['principalType']}' is not supported."
-        )
+        raise refusal("InvalidPrincipalType", type=properties["principalType"])
     condition = properties.get("condition")
     answered = {
         "description": None,
@@ -397,13 +374,13 @@ def _checked(call: Call) -> dict[str, Any]:
 
 def _check_condition(condition: str, version: object) -> None:
     """Refuse an invalid condition without a reason, as Azure does (azure-docs `conditions-troubleshoot.md`)."""
-    refusal = ServiceError(400, "InvalidRoleAssignmentCondition", "The given role assignment condition is invalid.")
-    if version != _CONDITION_VERSION:
-        raise refusal
     try:
         conditions.parse(condition)
+        is_valid = version == _CONDITION_VERSION
     except conditions.InvalidConditionError:
-        raise refusal from None
+        is_valid = False
+    if not is_valid:
+        raise refusal("InvalidRoleAssignmentCondition")
 
 
 def _attributes(properties: Mapping[str, Any]) -> dict[str, str]:
@@ -425,12 +402,7 @@ def _named(resources: Resources, name: str) -> Document | None:
 def _refuse_equal(call: Call, properties: Mapping[str, Any]) -> None:
     for assignment in _at(call.resources, _scope(call.path)):
         if _same_grant(assignment["properties"], properties):
-            raise ServiceError(
-                409,
-                "RoleAssignmentExists",
-                "The role assignment already exists. The ID of the existing role assignment is "
-                f"{assignment['name'].replace('-', '')}.",
-            )
+            raise refusal("RoleAssignmentExists", assignment=assignment["name"].replace("-", ""))
 
 
 def _updated(current: Document, properties: dict[str, Any], call: Call) -> Document:
@@ -439,11 +411,7 @@ def _updated(current: Document, properties: dict[str, Any], call: Call) -> Docum
     same_type = properties.get("principalType", before["principalType"]) == before["principalType"]
     same_scope = before["scope"].lower() == _scope(call.path).lower()
     if not same_type or not same_scope or not _same_grant(before, properties):
-        raise ServiceError(
-            400,
-            "RoleAssignmentUpdateNotPermitted",
-            "Tenant ID, application ID, principal ID, and scope are not allowed to be updated.",
-        )
+        raise refusal("RoleAssignmentUpdateNotPermitted")
     changed = {
         **{key: properties[key] for key in ("description", "condition", "conditionVersion")},
         "updatedOn": now().isoformat(),
@@ -458,23 +426,11 @@ def _find_principal(call: Call, properties: dict[str, Any]) -> None:
     principal = call.cloud.directory.service_principal(principal_id)
     if "principalType" not in properties:
         if not call.cloud.directory.is_replicated(principal_id):
-            raise ServiceError(
-                400,
-                "PrincipalNotFound",
-                f"Principal {principal_id.replace('-', '')} does not exist in the directory {call.cloud.tenant_id}. "
-                "Check that you have the correct principal ID. If you are creating this principal and then immediately "
-                "assigning a role, this error might be related to a replication delay. In this case, set the role "
-                "assignment principalType property to a value, such as ServicePrincipal, User, or Group.  See "
-                "https://aka.ms/docs-principaltype",
-            )
+            raise refusal("PrincipalNotFound", principal=principal_id.replace("-", ""), tenant=call.cloud.tenant_id)
         properties["principalType"] = "ServicePrincipal"
     elif principal is not None and properties["principalType"] != "ServicePrincipal":
-        raise ServiceError(
-            400,
-            "UnmatchedPrincipalType",
-            f"The PrincipalId '{principal_id.replace('-', '')}' has type 'ServicePrincipal' , which is different from "
-            f"specified PrinciaplType '{properties['principalType']}'.",
-        )
+        words = {"principal": principal_id.replace("-", ""), "type": properties["principalType"]}
+        raise refusal("UnmatchedPrincipalType", **words)
 
 
 def _same_grant(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -27,7 +27,7 @@ from localcloud.azure.arm.network_rules import (
 )
 from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, SeededType, WrittenType, collection
 from localcloud.azure.resource_store import public
-from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.refusals import refusal
 from localcloud.azure.shared.understood import ANY, Understood
 from localcloud.core.clock import now, rfc3339
 from localcloud.core.store import Document
@@ -56,7 +56,7 @@ class Disks(WrittenType):
         if source.get("createOption") in _COPIES:
             copied = call.resources.get(str(source.get("sourceResourceId")))
             if copied is None:
-                raise ServiceError(404, "NotFound", f"Resource {source.get('sourceResourceId')} is not found.")
+                raise refusal("NotFound source of a disk", resource=source.get("sourceResourceId"))
             size = size or copied["properties"].get("diskSizeGB")
         _require({"disk.creationData.createOption": source.get("createOption"), "disk.diskSizeGB": size})
         kept = {
@@ -76,8 +76,7 @@ class Disks(WrittenType):
 
     def before_deletion(self, call: Call, resource: Document) -> None:
         if (machine := machine_with(call, resource["id"])) is not None:
-            message = f"Disk {resource['name']} is attached to VM {machine}."
-            raise ServiceError(409, "OperationNotAllowed", message)
+            raise refusal("OperationNotAllowed", disk=resource["name"], machine=machine)
 
     def present(self, call: Call, resource: Document) -> dict[str, Any]:
         if (machine := machine_with(call, resource["id"])) is None:
@@ -129,17 +128,16 @@ class VirtualMachines(WrittenType):
 def _check_attached(call: Call, machine: str, disk: str) -> None:
     """Refuse a disk that is not there, or another machine's."""
     if call.resources.get(disk) is None:
-        raise ServiceError(404, "NotFound", f"Disk {disk} is not found.")
+        raise refusal("NotFound disk", disk=disk)
     owner = machine_with(call, disk)
     if owner is not None and owner.lower() != machine.lower():
-        message = f"Disk '{disk}' cannot be attached as the disk is already owned by VM '{owner}'."
-        raise ServiceError(409, "ConflictingUserInput", message)
+        raise refusal("ConflictingUserInput", disk=disk, machine=owner)
 
 
 def _require(parameters: Mapping[str, Any]) -> None:
     for name, value in parameters.items():
         if value is None:
-            raise ServiceError(400, "InvalidParameter", f"Required parameter '{name}' is missing (null).")
+            raise refusal("InvalidParameter required", name=name)
 
 
 # Of each size: processors and memory in GiB. Enough for a program that looks whether its size is there.

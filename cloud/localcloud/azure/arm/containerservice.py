@@ -22,7 +22,7 @@ from localcloud.azure.arm import errors
 from localcloud.azure.arm.managedidentity import NodeGroup
 from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, SeededType, WrittenType, enumerated
 from localcloud.azure.resource_store import public
-from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.refusals import ServiceError, refusal
 from localcloud.azure.shared.understood import ANY, Members, Understood
 from localcloud.core.arm_ids import in_lower_case
 from localcloud.core.clouds import AKS_CLIENT_APP_ID, AKS_SERVER_APP_ID
@@ -99,20 +99,12 @@ def checked_properties(requested: Mapping[str, Any], before: Mapping[str, Any], 
         _check_prefix(str(properties.get("dnsPrefix") or ""))
     version = str(properties.get("kubernetesVersion") or DEFAULT_VERSION)
     if not _VERSION.fullmatch(version):
-        raise ServiceError(
-            400,
-            "K8sVersionNotSupported",
-            f"Managed cluster {cluster} has invalid version {version}. Please use [az aks get-versions] command to get "
-            "the supported version list in this region. For more information, please check "
-            "https://aka.ms/supported-version-list.",
-        )
+        raise refusal("K8sVersionNotSupported", cluster=cluster, version=version)
     _check_pools(properties.get("agentPoolProfiles"), before.get("agentPoolProfiles") or [], cluster)
     _check_network(properties.get("networkProfile") or {}, properties["agentPoolProfiles"])
     _check_entra(properties, before)
     if before and _is_private(properties) is not _is_private(before):
-        raise errors.bad_request(
-            "Changing enablePrivateCluster is not allowed. It can only be set while creating the cluster."
-        )
+        raise refusal("BadRequest made private")
     for parent, name in _WRITE_ONLY:
         if isinstance(properties.get(parent), dict):
             properties[parent] = {key: value for key, value in properties[parent].items() if key != name}
@@ -198,17 +190,13 @@ def _check_prefix(prefix: str) -> None:
 
 def _check_pools(pools: Any, before: list[dict[str, Any]], cluster: str) -> None:
     if not pools:
-        raise ServiceError(400, "InvalidParameter", "Required parameter agentPoolProfiles is missing (null).")
+        raise refusal("InvalidParameter no pools")
     if not any(enumerated(pool.get("mode"), ("System",)) for pool in pools):
-        raise ServiceError(400, "MustDefineAtLeastOneSystemPool", "Must define at least one system pool.")
+        raise refusal("MustDefineAtLeastOneSystemPool")
     current = {pool["name"]: pool for pool in before}
     for pool in pools if before else ():
         if pool.get("name") not in current:
-            raise errors.bad_request(
-                "A new agent pool was introduced. Adding agent pools to an existing cluster is not allowed through "
-                "managed cluster operations. For agent pool specific change, please use per agent pool operations: "
-                "https://aka.ms/agent-pool-rest-api"
-            )
+            raise refusal("BadRequest another pool")
         if pool.get("vmSize") not in (None, current[pool["name"]].get("vmSize")):
             raise _change_not_allowed("agentPoolProfile.vmSize")
         for name in _FIXED_OF_A_POOL:
@@ -219,14 +207,9 @@ def _check_pools(pools: Any, before: list[dict[str, Any]], cluster: str) -> None
             raise _invalid("agentPoolProfile.maxPods", f"maxPods is {_LEAST_PODS} to {_MOST_PODS}.")
         if pool.get("osSKU", _OPERATING_SYSTEMS[0]) not in _OPERATING_SYSTEMS:
             raise _invalid("agentPoolProfile.osSKU", f"OSSKU='{pool['osSKU']}' is not supported.")
-        if not set(pool.get("availabilityZones") or ()) <= _ZONES:
-            raise ServiceError(
-                400,
-                "AvailabilityZoneNotSupported",
-                f"Preflight validation check for resource(s) for container service {cluster} failed. The zone(s) "
-                f"'{','.join(sorted(set(pool['availabilityZones']) - _ZONES))}' for resource '{pool['name']}' is not "
-                "supported.",
-            )
+        if zones := sorted(set(pool.get("availabilityZones") or ()) - _ZONES):
+            words = {"cluster": cluster, "zones": ",".join(zones), "pool": pool["name"]}
+            raise refusal("AvailabilityZoneNotSupported", **words)
 
 
 def _has_addresses_of_the_subnet(network: Mapping[str, Any]) -> bool:
@@ -236,21 +219,12 @@ def _has_addresses_of_the_subnet(network: Mapping[str, Any]) -> bool:
 
 def _check_network(network: Mapping[str, Any], pools: list[dict[str, Any]]) -> None:
     if network.get("networkPlugin") == "kubenet" and network.get("networkPolicy") == "azure":
-        raise ServiceError(
-            400,
-            "NetworkPolicyAzureNotSupportedForKubenet",
-            "NetworkPolicy azure is not supported for network plugin kubenet",
-        )
+        raise refusal("NetworkPolicyAzureNotSupportedForKubenet")
     if _has_addresses_of_the_subnet(network):
         own = [pool for pool in pools if not pool.get("vnetSubnetID")]
         wanted = sum(pool.get("count", 1) * (pool.get("maxPods", _DEFAULT_PODS) + 1) for pool in own)
         if wanted > _ADDRESSES:
-            raise ServiceError(
-                400,
-                "InsufficientSubnetSize",
-                f"Pre-allocated IPs {wanted} exceeds IPs available {_ADDRESSES} in Subnet Cidr 10.224.0.0/16, Subnet "
-                "Name aks-subnet. http://aka.ms/aks/insufficientsubnetsize",
-            )
+            raise refusal("InsufficientSubnetSize", wanted=wanted, available=_ADDRESSES)
 
 
 def _check_entra(properties: Mapping[str, Any], before: Mapping[str, Any]) -> None:
@@ -258,22 +232,15 @@ def _check_entra(properties: Mapping[str, Any], before: Mapping[str, Any]) -> No
     if (before.get("aadProfile") or {}).get("managed") and not is_on:
         raise _change_not_allowed("aadProfile.managed")
     if properties.get("disableLocalAccounts") and not is_on:
-        raise errors.bad_request(
-            "Since kubernetes version 1.25, disableLocalAccounts can only be set on Azure AD integration enabled "
-            "cluster. Please integrate your cluster with AAD."
-        )
+        raise refusal("BadRequest no accounts at all")
 
 
 def _invalid(parameter: str, details: str) -> ServiceError:
-    return ServiceError(
-        400,
-        "InvalidParameter",
-        f"The value of parameter {parameter} is invalid. Error details: {details} {_RULES}",
-    )
+    return refusal("InvalidParameter", parameter=parameter, details=details)
 
 
 def _change_not_allowed(name: str) -> ServiceError:
-    return ServiceError(400, "PropertyChangeNotAllowed", f"Changing property '{name}' is not allowed.")
+    return refusal("PropertyChangeNotAllowed", name=name)
 
 
 _USER: Final = "listclusterusercredential"
@@ -384,11 +351,7 @@ def _for_users(call: Call, cluster: Document) -> dict[str, Any]:
 
 def _for_administrators(call: Call, cluster: Document) -> dict[str, Any]:
     if cluster["properties"].get("disableLocalAccounts"):
-        raise ServiceError(
-            400,
-            "BadRequest",
-            "Getting static credential is not allowed because this cluster is set to disable local accounts.",
-        )
+        raise refusal("BadRequest no local accounts")
     endpoint = Endpoint.load(call.cloud.store)
     administrator = {"token": token(call.cloud.store, endpoint.cluster, ADMINISTRATOR)}
     return _kubeconfig(call, cluster, "clusterAdmin", administrator)

@@ -24,7 +24,7 @@ from localcloud.azure.arm.network_rules import (
 )
 from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, SeededType, WrittenType, collection
 from localcloud.azure.resource_store import public
-from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.refusals import refusal
 from localcloud.azure.shared.understood import Members, Understood
 from localcloud.core.store import Document
 
@@ -60,21 +60,13 @@ class PrivateDnsZones(WrittenType):
         name = call.path.name
         labels = name.split(".")
         if not 2 <= len(labels) <= 34 or len(name) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
-            raise errors.bad_request(
-                f"The zone name '{name}' is not valid: 2-34 labels of 1-63 letters, digits, '-' and '_', separated by "
-                "dots."
-            )
+            raise refusal("BadRequest name of a zone", name=name)
         return self.written(call, {**resource, "properties": {"provisioningState": "Succeeded"}})
 
     def before_deletion(self, call: Call, resource: Document) -> None:
         found = call.resources.below(resource["id"], LINKS)
         if links := [f"{ZONES}/{resource['name']}/virtualNetworkLinks/{link['name']}" for link in found]:
-            raise ServiceError(
-                409,
-                "CannotDeleteResource",
-                "Cannot delete resource while nested resources exist. Some existing nested resource IDs include: "
-                f"'{', '.join(links)}'. Please delete all nested resources before deleting this resource.",
-            )
+            raise refusal("CannotDeleteResource", nested=", ".join(links))
 
     def present(self, call: Call, resource: Document) -> dict[str, Any]:
         links = list(call.resources.below(resource["id"], LINKS))
@@ -125,22 +117,12 @@ class VirtualNetworkLinks(WrittenType):
             if link["id"].lower() == own:
                 continue
             if other.lower() == zone.lower():
-                raise ServiceError(
-                    409,
-                    "Conflict",
-                    f"The virtual network '{target}' is already linked to the private DNS zone '{zone}'.",
-                )
+                raise refusal("Conflict linked twice", network=target, zone=zone)
             names = [part.rpartition("/")[2] for part in (other, zone)]
             if names[0].lower() == names[1].lower():
-                raise errors.bad_request(
-                    "A virtual network cannot be linked to multiple zones with overlapping namespaces. You tried to "
-                    f"link virtual network with '{names[1]}' and '{names[0]}' zones."
-                )
+                raise refusal("BadRequest linked to two zones of a name", zone=names[1], other=names[0])
             if registers and link["properties"]["registrationEnabled"]:
-                raise errors.bad_request(
-                    f"The virtual network '{target}' registers its machines in the private DNS zone '{names[0]}' "
-                    "already."
-                )
+                raise refusal("BadRequest registers twice", network=target, zone=names[0])
 
 
 class Records(WrittenType):
@@ -171,9 +153,7 @@ class Records(WrittenType):
             try:
                 IPv4Address(record.get("ipv4Address"))
             except ValueError:
-                raise errors.bad_request(
-                    f"The value '{record.get('ipv4Address')}' of the record set '{name}' is not an IPv4 address."
-                ) from None
+                raise refusal("BadRequest address of a record", address=record.get("ipv4Address"), name=name) from None
         kept = {
             "metadata": call.properties.get("metadata") or {},
             "fqdn": f"{'' if name == '@' else f'{name}.'}{zone}.",
@@ -213,9 +193,4 @@ def links_to(call: Call, network_id: str) -> Iterator[Document]:
 
 def _check_global(type_name: str, resource: Document) -> None:
     if resource["location"] != "global":
-        raise ServiceError(
-            400,
-            "LocationNotAvailableForResourceType",
-            f"The provided location '{resource['location']}' is not available for resource type '{type_name}'. List of "
-            "available regions for the resource type is 'global'.",
-        )
+        raise refusal("LocationNotAvailableForResourceType", location=resource["location"], type=type_name)

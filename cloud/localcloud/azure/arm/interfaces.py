@@ -27,7 +27,7 @@ from localcloud.azure.arm.network_rules import (
 )
 from localcloud.azure.arm.resource_type import TRACKED, Call, WrittenType
 from localcloud.azure.resource_store import public
-from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.refusals import refusal
 from localcloud.azure.shared.understood import ANY, Understood
 from localcloud.core.store import Document
 
@@ -78,12 +78,7 @@ class NetworkInterfaces(WrittenType):
         free = (host for host in hosts if (subnet["id"], host) not in taken)
         address = properties.get("privateIPAddress") or next(free)
         if (owner := taken.setdefault((subnet["id"], address), interface)) != interface:
-            raise ServiceError(
-                400,
-                "PrivateIPAddressIsAllocated",
-                f"IP configuration {own} is using the private IP address {address} which is already allocated to "
-                f"resource {owner}.",
-            )
+            raise refusal("PrivateIPAddressIsAllocated", configuration=own, address=address, owner=owner)
         defaults = {"privateIPAllocationMethod": "Dynamic", "privateIPAddressVersion": "IPv4"}
         kept = {**defaults, **properties, "privateIPAddress": address, "provisioningState": "Succeeded"}
         return {"id": own, "name": written.get("name"), "properties": kept}

@@ -31,7 +31,7 @@ from localcloud.azure.keyvault.secrets import (
     Vaults,
 )
 from localcloud.azure.resource_store import public
-from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.refusals import refusal
 from localcloud.azure.shared.understood import ANY, Members, Understood
 from localcloud.core.clock import now, rfc3339
 from localcloud.core.store import Document
@@ -68,8 +68,7 @@ PROPERTIES: Members = {
 
 def checked_properties(requested: dict[str, Any], current: Document | None, name: str) -> dict[str, Any]:
     """The vault's properties after a PUT of `requested`; raises 400 `BadRequest` (501 for a vault without RBAC)."""
-    if unknown := sorted(set(requested) - _WRITABLE):
-        raise errors.bad_request(f"Could not find member '{unknown[0]}' on object of type 'VaultProperties'.")
+    errors.refuse_unknown(requested, _WRITABLE, "object of type 'VaultProperties'")
     if not requested.get("tenantId"):
         raise errors.bad_request("The parameter 'properties.tenantId' must be specified.")
     sku = requested.get("sku") or {}
@@ -110,10 +109,7 @@ def merged_properties(current: Document, requested: dict[str, Any]) -> dict[str,
 
 def _retention(requested: dict[str, Any], before: dict[str, Any]) -> int:
     if requested.get("enableSoftDelete") is False:
-        raise errors.bad_request(
-            'The property "enableSoftDelete" can be set to false only for creating new vault. Enabling the \'soft '
-            "delete' functionality is an irreversible action."
-        )
+        raise refusal("BadRequest soft delete off")
     current = before.get("softDeleteRetentionInDays")
     days = requested.get("softDeleteRetentionInDays")
     if days is None:
@@ -121,25 +117,20 @@ def _retention(requested: dict[str, Any], before: dict[str, Any]) -> int:
     if not isinstance(days, int) or not 7 <= days <= 90:
         raise errors.bad_request('The property "softDeleteRetentionInDays" must be between 7 and 90 days.')
     if current is not None and days != current:
-        raise errors.bad_request(
-            'The property "softDeleteRetentionInDays" has been set already and it can\'t be modified.'
-        )
+        raise refusal("BadRequest retention changed")
     return days
 
 
 def _purge_protection(requested: dict[str, Any], before: dict[str, Any]) -> bool:
     if requested.get("enablePurgeProtection") is False:
-        raise errors.bad_request(
-            'The property "enablePurgeProtection" cannot be set to false. Enabling the purge protection for a vault is '
-            "an irreversible action."
-        )
+        raise refusal("BadRequest purge protection off")
     return bool(requested.get("enablePurgeProtection") or before.get("enablePurgeProtection"))
 
 
 def _network_rules(rules: dict[str, Any]) -> dict[str, Any]:
     """The network rules with the service's defaults; a bare address becomes a /32, as the service prints it."""
-    if unknown := sorted(set(rules) - {"bypass", "defaultAction", "ipRules", "virtualNetworkRules"}):
-        raise errors.bad_request(f"Could not find member '{unknown[0]}' on object of type 'NetworkRuleSet'.")
+    known = ("bypass", "defaultAction", "ipRules", "virtualNetworkRules")
+    errors.refuse_unknown(rules, known, "object of type 'NetworkRuleSet'")
     return {
         "bypass": _choice(rules, "bypass", "AzureServices"),
         "defaultAction": _choice(rules, "defaultAction", "Allow"),
@@ -183,20 +174,17 @@ class KeyVaults(StoredType):
         resource = self.envelope(call, tracked=True)
         name = call.path.name
         if not _NAME.fullmatch(name):
-            raise ServiceError(
-                400,
-                "VaultNameNotValid",
-                f"The vault name '{name}' is invalid. A vault's name must be between 3-24 alphanumeric characters. The "
-                "name must begin with a letter, end with a letter or digit, and not contain consecutive hyphens. "
-                "Follow this link for more information: https://go.microsoft.com/fwlink/?linkid=2147742",
-            )
+            raise refusal("VaultNameNotValid", name=name)
         vaults = Vaults(call.resources)
         current = call.current
         deleted = vaults.deleted(name)
         if current is None and call.properties.get("createMode") == "recover":
             return self._recover(call, vaults, deleted)
         if current is None:
-            _refuse_taken_name(vaults, name, deleted)
+            if vaults.named(name) is not None:
+                raise refusal("VaultAlreadyExists", name=name)
+            if deleted is not None:
+                raise refusal("ConflictError")
         properties = checked_properties(call.properties, current, name)
         self._require_subnets(call, properties)
         system_data = _system_data(call, current)
@@ -229,7 +217,7 @@ class KeyVaults(StoredType):
 
     def _recover(self, call: Call, vaults: Vaults, deleted: DeletedVault | None) -> Response:
         if deleted is None or deleted.vault.id.lower() != call.path.key:
-            raise _deleted_vault_not_found(call.path.name)
+            raise refusal("DeletedVaultNotFound", name=call.path.name)
         return JSONResponse(self.present(call, vaults.recover(deleted).resource))
 
     def _require_subnets(self, call: Call, properties: dict[str, Any]) -> None:
@@ -286,7 +274,7 @@ class VaultSecrets(ResourceType):
         return JSONResponse(_secret_resource(vault, version))
 
     async def delete(self, call: Call) -> Response:
-        raise errors.method_not_allowed("DELETE")
+        raise refusal("MethodNotAllowed", method="DELETE")
 
 
 class DeletedVaults(ResourceType):
@@ -311,14 +299,14 @@ class DeletedVaultsOfLocation(ResourceType):
         if str(call.path.verb).lower() != "purge":
             return await super().action(call)
         if self._deleted(call).vault.is_purge_protected:
-            raise ServiceError(405, "MethodNotAllowed", "Operation 'DeletedVaultPurge' is not allowed.")
+            raise refusal("MethodNotAllowed purge")
         Vaults(call.resources).purge(call.path.name)
         return Response(status_code=200)
 
     def _deleted(self, call: Call) -> DeletedVault:
         deleted = Vaults(call.resources).deleted(call.path.name)
         if deleted is None or deleted.vault.location != call.path.names[0].lower():
-            raise _deleted_vault_not_found(call.path.name)
+            raise refusal("DeletedVaultNotFound", name=call.path.name)
         return deleted
 
 
@@ -338,32 +326,6 @@ def types() -> tuple[ResourceType, ...]:
     return KeyVaults(), VaultSecrets(), DeletedVaults(), DeletedVaultsOfLocation(), *none
 
 
-def _refuse_taken_name(vaults: Vaults, name: str, deleted: DeletedVault | None) -> None:
-    if vaults.named(name) is not None:
-        raise ServiceError(
-            409,
-            "VaultAlreadyExists",
-            f"The vault name '{name}' is already in use. Vault names are globally unique so it is possible that the "
-            "name is already taken. If you are sure that the vault name was not taken then it is possible that a vault "
-            "with the same name was recently deleted but not purged after being placed in a recoverable state. If the "
-            "vault is in a recoverable state then the vault will need to be purged before reusing the name. For more "
-            "information about VaultAlreadyExists, soft delete and purging a vault follow this link "
-            "https://go.microsoft.com/fwlink/?linkid=2147740.",
-        )
-    if deleted is not None:
-        raise ServiceError(
-            409,
-            "ConflictError",
-            "A vault with the same name already exists in deleted state. You need to either recover or purge existing "
-            "key vault. Follow this link https://go.microsoft.com/fwlink/?linkid=2149745 for more information on soft "
-            "delete.",
-        )
-
-
-def _deleted_vault_not_found(name: str) -> ServiceError:
-    return ServiceError(404, "DeletedVaultNotFound", f"The specified deleted vault '{name}' does not exist.")
-
-
 def _vault(call: Call) -> KeyVault:
     resource = call.resources.get(str(call.path.parent_id))
     if resource is None:
@@ -372,8 +334,7 @@ def _vault(call: Call) -> KeyVault:
 
 
 def _secret_properties(call: Call) -> dict[str, Any]:
-    if unknown := sorted(set(call.properties) - {"value", "contentType", "attributes"}):
-        raise errors.bad_request(f"Could not find member '{unknown[0]}' on object of type 'SecretProperties'.")
+    errors.refuse_unknown(call.properties, ("value", "contentType", "attributes"), "object of type 'SecretProperties'")
     return call.properties
 
 

@@ -23,7 +23,7 @@ from localcloud.azure.arm.path import ArmPath
 from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, WrittenType, page
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources, public
-from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.refusals import ServiceError, refusal
 from localcloud.azure.shared.understood import Understood
 from localcloud.core.arm_ids import in_lower_case, resource_group_id, resource_id
 from localcloud.core.store import Document
@@ -161,9 +161,7 @@ class FederatedIdentityCredentials(_ManagedIdentityType):
         self._being_written: set[str] = set()
 
     def not_found(self, call: Call) -> ServiceError:
-        return ServiceError(
-            404, "NotFound", f"The federated identity credential '{call.path.name}' could not be found."
-        )
+        return refusal("NotFound federated credential", name=call.path.name)
 
     async def list(self, call: Call) -> Response:
         return page(call, map(public, call.resources.below(str(call.path.parent_id), self.name)))
@@ -184,13 +182,7 @@ class FederatedIdentityCredentials(_ManagedIdentityType):
     async def _sole_write(self, call: Call) -> AsyncIterator[None]:
         identity = str(call.path.parent_id).lower()
         if identity in self._being_written:
-            raise ServiceError(
-                409,
-                "ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity",
-                "Too many Federated Identity Credentials are written concurrently for the managed identity "
-                f"'{identity}'. Concurrent Federated Identity Credentials writes under the same managed identity are "
-                "not supported.",
-            )
+            raise refusal("ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity", identity=identity)
         self._being_written.add(identity)
         try:
             await asyncio.sleep(call.cloud.faults.federated_credential_write)
@@ -205,16 +197,12 @@ class FederatedIdentityCredentials(_ManagedIdentityType):
         if any((other["properties"]["issuer"], other["properties"]["subject"]) == trusted for other in others):
             raise errors.bad_request("Issuer and subject combination already exists for this Managed Identity.")
         if len(others) >= MAXIMUM_CREDENTIALS:
-            raise errors.bad_request(
-                f"Too many Federated Identity Credentials for the managed identity '{identity}': at most "
-                f"{MAXIMUM_CREDENTIALS} are allowed."
-            )
+            raise refusal("BadRequest too many federated credentials", identity=identity, most=MAXIMUM_CREDENTIALS)
 
 
 def _trust(properties: dict[str, Any]) -> dict[str, Any]:
     """The three properties of a federated credential, checked; raises 400."""
-    if unknown := sorted(set(properties) - {"issuer", "subject", "audiences"}):
-        raise errors.bad_request(f"Could not find member '{unknown[0]}' on a federated identity credential.")
+    errors.refuse_unknown(properties, ("issuer", "subject", "audiences"), "a federated identity credential")
     issuer, subject, audiences = (properties.get(name) for name in ("issuer", "subject", "audiences"))
     if not issuer or urlsplit(issuer).scheme != "https" or len(issuer) > _MAXIMUM_LENGTH:
         raise errors.bad_request(f"Property 'issuer' must be an https URL of at most {_MAXIMUM_LENGTH} characters.")

@@ -26,7 +26,6 @@ from localcloud.azure.arm.network_rules import (
     VIRTUAL_NETWORKS,
     check_name,
     check_security_rule,
-    missing_reference,
     network,
     reference,
     referenced,
@@ -35,7 +34,7 @@ from localcloud.azure.arm.network_rules import (
 )
 from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, SeededType, WrittenType, enumerated
 from localcloud.azure.resource_store import public
-from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.refusals import refusal
 from localcloud.azure.shared.understood import ANY, Members, Understood
 from localcloud.core.store import Document
 
@@ -160,13 +159,7 @@ class NetworkSecurityGroups(WrittenType):
 
     def before_deletion(self, call: Call, resource: Document) -> None:
         if users := subnets_with(call, resource["id"]):
-            raise ServiceError(
-                400,
-                "InUseNetworkSecurityGroupCannotBeDeleted",
-                f"Network security group {resource['id']} cannot be deleted because it is in use by the following "
-                f"resources: {', '.join(users)}. In order to delete the Network security group, remove the association "
-                "with the resource(s).",
-            )
+            raise refusal("InUseNetworkSecurityGroupCannotBeDeleted", group=resource["id"], users=", ".join(users))
 
     def present(self, call: Call, resource: Document) -> dict[str, Any]:
         used = [{"id": subnet_id} for subnet_id in subnets_with(call, resource["id"])]
@@ -206,29 +199,15 @@ def _attached(call: Call, wanted: dict[str, Any], subnet_id: str, location: str)
 def _check_range(call: Call, owner: Document, name: str, wanted: IPv4Network) -> None:
     space = owner["properties"]["addressSpace"]["addressPrefixes"]
     if not any(wanted.subnet_of(IPv4Network(prefix)) for prefix in space):
-        raise ServiceError(
-            400,
-            "NetcfgSubnetRangeOutsideVnet",
-            f"Subnet '{name}' is not valid because its IP address range is outside the IP address range of virtual "
-            f"network '{owner['name']}'.",
-        )
+        raise refusal("NetcfgSubnetRangeOutsideVnet", subnet=name, network=owner["name"])
     others = [other for other in call.resources.below(owner["id"], SUBNETS) if other["name"].lower() != name.lower()]
     if any(wanted.overlaps(IPv4Network(other["properties"]["addressPrefix"])) for other in others):
-        raise ServiceError(
-            400,
-            "NetcfgSubnetRangesOverlap",
-            f"Subnet '{name}' is not valid because its IP address range overlaps with that of an existing subnet in "
-            f"virtual network '{owner['name']}'.",
-        )
+        raise refusal("NetcfgSubnetRangesOverlap", subnet=name, network=owner["name"])
 
 
 def _refuse_used_subnet(call: Call, subnet: Document) -> None:
     if users := users_of_subnet(call, subnet["id"]):
-        raise ServiceError(
-            400,
-            "InUseSubnetCannotBeDeleted",
-            f"Subnet {subnet['name']} is in use by {' and '.join(users)} and cannot be deleted.",
-        )
+        raise refusal("InUseSubnetCannotBeDeleted", subnet=subnet["name"], users=" and ".join(users))
 
 
 def subnets_with(call: Call, group_id: str) -> list[str]:
@@ -294,10 +273,8 @@ class PublicIPAddresses(WrittenType):
         properties = call.properties
         method = _choice(properties, "publicIPAllocationMethod", ("Dynamic", "Static"))
         if sku["name"] != "Basic" and method != "Static":
-            raise ServiceError(
-                400,
-                "StandardAndStandardV2SkuPublicIPAddressesMustBeStatic",
-                f"{sku['name']} sku publicIp {resource['id']} must have AllocationMethod set to Static.",
+            raise refusal(
+                "StandardAndStandardV2SkuPublicIPAddressesMustBeStatic", sku=sku["name"], address=resource["id"]
             )
         minutes = properties.get("idleTimeoutInMinutes", 4)
         if minutes not in _MINUTES:
@@ -318,12 +295,7 @@ class PublicIPAddresses(WrittenType):
 
     def before_deletion(self, call: Call, resource: Document) -> None:
         if users := list(frontends_with(call, resource["id"])):
-            raise ServiceError(
-                400,
-                "PublicIPAddressCannotBeDeleted",
-                f"Public IP address {resource['id']} can not be deleted since it is still allocated to resource "
-                f"{users[0]}.",
-            )
+            raise refusal("PublicIPAddressCannotBeDeleted", address=resource["id"], user=users[0])
 
     def present(self, call: Call, resource: Document) -> dict[str, Any]:
         used = next(frontends_with(call, resource["id"]), None)
@@ -357,11 +329,7 @@ class LoadBalancers(WrittenType):
         address = reference(frontend["properties"].get("publicIPAddress"))
         subnet = reference(frontend["properties"].get("subnet"))
         if address is None and subnet is None:
-            raise ServiceError(
-                400,
-                "FrontendIPConfigHasNoSubnetOrPublicIP",
-                f"Frontend IP Configuration {frontend['id']} must reference either a Subnet or a Public IP Address.",
-            )
+            raise refusal("FrontendIPConfigHasNoSubnetOrPublicIP", frontend=frontend["id"])
         if subnet is not None:
             call.require_linked(self.name, f"{SUBNETS}/join/action", [subnet])
             referenced(call, subnet, frontend["id"])
@@ -370,20 +338,12 @@ class LoadBalancers(WrittenType):
         call.require_linked(self.name, f"{PUBLIC_ADDRESSES}/join/action", [address])
         public_ip = referenced(call, address, frontend["id"], balancer["location"])
         if public_ip["sku"]["name"] != balancer["sku"]["name"]:
-            raise ServiceError(
-                400,
-                "PublicIPAndLBSkuDoNotMatch",
-                f"{balancer['sku']['name']} sku load balancer {balancer['id']} cannot reference "
-                f"{public_ip['sku']['name']} sku publicIP {public_ip['id']}.",
-            )
+            words = {"sku": balancer["sku"]["name"], "balancer": balancer["id"], "other_sku": public_ip["sku"]["name"]}
+            raise refusal("PublicIPAndLBSkuDoNotMatch", **words, address=public_ip["id"])
         others = [other for other in frontends_with(call, public_ip["id"]) if other.lower() != frontend["id"].lower()]
         if others:
-            raise ServiceError(
-                400,
-                "PublicIPAddressInUse",
-                f"Resource {frontend['id']} is referencing public IP address {public_ip['id']} that is already "
-                f"allocated to resource {others[0]}.",
-            )
+            words = {"frontend": frontend["id"], "address": public_ip["id"], "user": others[0]}
+            raise refusal("PublicIPAddressInUse", **words)
 
 
 def _sku(requested: Mapping[str, Any]) -> dict[str, str]:
@@ -420,15 +380,13 @@ def _check_references(rule: Document, balancer_id: str, ids: set[str]) -> None:
     if rule["type"].endswith("/outboundRules") and not (
         properties.get(_FRONTENDS) and reference(properties.get("backendAddressPool"))
     ):
-        raise errors.bad_request(
-            f"The outbound rule {rule['id']} must have a backend address pool and a frontend IP configuration."
-        )
+        raise refusal("BadRequest outbound rule", rule=rule["id"])
     single = [properties.get(key) for key in ("frontendIPConfiguration", "backendAddressPool", "probe")]
     for part in (*single, *(properties.get(_FRONTENDS) or [])):
         target = reference(part)
         # The SDK of HyperShift's CLI sends ids without a first slash, too, and Azure takes them.
         if target is not None and f"/{target.lower().strip('/')}" not in ids:
-            raise missing_reference(target, rule["id"])
+            raise refusal("InvalidResourceReference", resource=target, referrer=rule["id"])
 
 
 def types() -> tuple[ResourceType, ...]:

@@ -11,7 +11,7 @@ from ipaddress import IPv4Network
 from typing import Any, Final
 
 from localcloud.azure.arm.resource_type import Call
-from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.refusals import refusal
 from localcloud.core.store import Document
 
 VIRTUAL_NETWORKS: Final = "Microsoft.Network/virtualNetworks"
@@ -38,28 +38,20 @@ _ONE_OF: Final = (
 def check_name(name: str, pattern: re.Pattern[str] = NAME) -> None:
     """Refuse a name that Azure would not take: 400."""
     if not pattern.fullmatch(name):
-        raise ServiceError(
-            400,
-            "InvalidResourceName",
-            f"Resource name {name} is invalid. The name can be up to 80 characters long. It must begin with a word "
-            "character, and it must end with a word character or with '_'. The name may contain word characters or "
-            "'.', '-', '_'.",
-        )
+        raise refusal("InvalidResourceName", name=name)
 
 
 def check_security_rule(group_id: str, rule: Mapping[str, Any]) -> None:
     """Refuse a rule of a network security group that lacks what Azure requires: 400."""
     check_name(str(rule.get("name") or ""))
-    properties, where = rule.get("properties") or {}, f"security rule with Id: {group_id}/securityRules/{rule['name']}."
+    properties, rule_id = rule.get("properties") or {}, f"{group_id}/securityRules/{rule['name']}"
     for name in _PARAMETERS:
         if properties.get(name) is None:
-            message = f"Required security rule parameter {name[0].upper()}{name[1:]} is missing for {where}"
-            raise ServiceError(400, "SecurityRuleParameterMissing", message)
+            raise refusal("SecurityRuleParameterMissing", name=f"{name[0].upper()}{name[1:]}", rule=rule_id)
     for names in _ONE_OF:
         if not any(properties.get(name) for name in names):
             *others, last = (f"{name[0].upper()}{name[1:]}" for name in names)
-            message = f"Required security rule parameters are missing for {where} Security rule must specify "
-            raise ServiceError(400, "SecurityRuleParametersMissing", f"{message}{', '.join(others)}, or {last}.")
+            raise refusal("SecurityRuleParametersMissing", rule=rule_id, others=", ".join(others), last=last)
 
 
 def network(prefix: object, resource_id: str) -> IPv4Network:
@@ -69,12 +61,7 @@ def network(prefix: object, resource_id: str) -> IPv4Network:
             raise ValueError
         return IPv4Network(str(prefix))
     except ValueError:
-        raise ServiceError(
-            400,
-            "InvalidAddressPrefixFormat",
-            f"Address prefix {prefix} of resource {resource_id} is not formatted correctly. It should follow CIDR "
-            "notation, for example 10.0.0.0/24.",
-        ) from None
+        raise refusal("InvalidAddressPrefixFormat", prefix=prefix, resource=resource_id) from None
 
 
 def reference(value: object) -> str | None:
@@ -87,18 +74,8 @@ def referenced(call: Call, resource_id: str, referrer: str, location: str | None
     """The resource that another one refers to; 400 if it does not exist, or not in `location`."""
     resource = call.resources.get(resource_id)
     if resource is None or (location is not None and resource["location"] != location):
-        raise missing_reference(resource_id, referrer)
+        raise refusal("InvalidResourceReference", resource=resource_id, referrer=referrer)
     return resource
-
-
-def missing_reference(resource_id: str, referrer: str) -> ServiceError:
-    """400: a resource refers to one that does not exist."""
-    return ServiceError(
-        400,
-        "InvalidResourceReference",
-        f"Resource {resource_id} referenced by resource {referrer} was not found. Please make sure that the referenced "
-        "resource exists, and that both resources are in the same region.",
-    )
 
 
 def subscription_resources(call: Call, type_name: str) -> Iterator[Document]:
@@ -132,9 +109,4 @@ def refuse_used_interface(call: Call, interface_id: str, but: str = "") -> None:
     """Refuse what needs an interface that no machine but this one has: 400."""
     machine = machine_with(call, interface_id)
     if machine is not None and machine.lower() != but.lower():
-        raise ServiceError(
-            400,
-            "NicInUse",
-            f"Network Interface {interface_id} is used by existing resource {machine}. In order to delete the network "
-            "interface, it must be dissociated from the resource. To learn more, see aka.ms/deletenic.",
-        )
+        raise refusal("NicInUse", interface=interface_id, machine=machine)

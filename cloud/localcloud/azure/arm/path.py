@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from localcloud.azure.shared.http import ServiceError, not_emulated
+from localcloud.azure.shared.refusals import not_emulated, refusal
 
 RESOURCES = "Microsoft.Resources"
 _PROVIDERS = re.compile(r"/?subscriptions/[^/]+/providers(/[^/]+)?/?", re.IGNORECASE)
@@ -111,7 +111,7 @@ def parse(path: str, method: str) -> ArmPath:
     scope: str | None
     lowered = [segment.lower() for segment in segments]
     if not segments:
-        raise _no_such_path(path)
+        raise refusal("InvalidRequestUri", path=path)
     if "providers" not in lowered or _PROVIDERS.fullmatch(path):
         namespace, scope, rest = RESOURCES, None, segments
     else:
@@ -135,7 +135,3 @@ def _value_after(path: str, word: str) -> str | None:
         if name.lower() == "providers":
             return None
     return None
-
-
-def _no_such_path(path: str) -> ServiceError:
-    return ServiceError(404, "InvalidRequestUri", f"The request URI is not valid since it is not recognized: {path}")

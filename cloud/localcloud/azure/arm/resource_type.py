@@ -17,7 +17,7 @@ from localcloud.azure.arm import errors
 from localcloud.azure.arm.path import ArmPath
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources, public
-from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.refusals import ServiceError, refusal
 from localcloud.azure.shared.understood import Members, Understood
 from localcloud.azure.tenant.tokens import Caller
 from localcloud.core.clouds import Cloud
@@ -168,10 +168,11 @@ class StoredType(ResourceType):
             return resource
         location = str(call.body.get("location") or "")
         if not location:
-            raise errors.location_required()
+            raise refusal("LocationRequired")
         current = call.current
         if current is not None and _plain(current["location"]) != _plain(location):
-            raise errors.location_differs(call.path, current["location"], location)
+            words = {"name": call.path.name, "group": call.path.resource_group, "location": current["location"]}
+            raise refusal("InvalidResourceLocation", **words, asked=location)
         return {**resource, "location": _plain(location), "tags": call.body.get("tags") or {}}
 
     def canonical_id(self, path: ArmPath) -> str:

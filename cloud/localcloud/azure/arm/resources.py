@@ -20,8 +20,8 @@ from localcloud.azure.blob.contents import ACCOUNTS
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import KIND, Resources, public
 from localcloud.azure.shared import odata_filter
-from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.shared.odata_filter import Called, Compared, Expression, Joined, Path
+from localcloud.azure.shared.refusals import ServiceError, refusal
 from localcloud.azure.shared.understood import Understood
 from localcloud.core import clock
 from localcloud.core.store import Document
@@ -61,7 +61,7 @@ def _parsed(text: str) -> Expression | None:
     try:
         return odata_filter.parse(text)
     except odata_filter.InvalidFilterError:
-        raise errors.invalid_filter(text) from None
+        raise refusal("InvalidFilterInQueryString", term=text) from None
 
 
 def _tagged(expression: Expression, text: str) -> Wanted:
@@ -72,9 +72,9 @@ def _tagged(expression: Expression, text: str) -> Wanted:
             case Compared(member, "eq", str(value)) if member.lower() in _TAG - asked.keys():
                 asked[member.lower()] = value
             case _:
-                raise errors.invalid_filter(text)
+                raise refusal("InvalidFilterInQueryString", term=text)
     if "tagname" not in asked:
-        raise errors.invalid_filter(text)
+        raise refusal("InvalidFilterInQueryString", term=text)
 
     def holds(resource: Document) -> bool:
         values = [value for name, value in (resource.get("tags") or {}).items() if name.lower() == name_asked]
@@ -97,7 +97,7 @@ def _condition(expression: Expression, text: str) -> Wanted:
             return lambda resource: value.lower() in _member(resource, member)
         case Called("startswith", (Path(member), str(value))) if member.lower() in _MEMBERS:
             return lambda resource: _member(resource, member).startswith(value.lower())
-    raise errors.invalid_filter(text)
+    raise refusal("InvalidFilterInQueryString", term=text)
 
 
 def _member(resource: Document, name: str) -> str:
@@ -160,12 +160,8 @@ def _deleted(cloud: LocalAzure, group_id: str) -> dict[str, Any]:
         return {}
     if used := sorted(_used_from_outside(cloud, group)):
         resources.put({**group, "properties": {"provisioningState": "Succeeded"}})
-        return {
-            "code": "ResourceGroupDeletionBlocked",
-            "message": f"Deletion of resource group '{group['name']}' failed as resources with identifiers "
-            f"'{','.join(used)}' could not be deleted. The provisioning state of the resource group will be rolled "
-            "back.",
-        }
+        blocked = refusal("ResourceGroupDeletionBlocked", group=group["name"], used=",".join(used))
+        return {"code": blocked.code, "message": blocked.message}
     for resource in _content(cloud, group):
         if resource["type"] == IDENTITIES:
             cloud.directory.delete_service_principal(resource["properties"]["principalId"])
@@ -213,29 +209,19 @@ class ResourceGroups(StoredType):
     )
 
     def not_found(self, call: Call) -> ServiceError:
-        return errors.resource_group_not_found(call.path.name)
+        return refusal("ResourceGroupNotFound", name=call.path.name)
 
     async def put(self, call: Call) -> Response:
         name, current = call.path.name, call.current
         if not _GROUP_NAME.fullmatch(name):
-            raise ServiceError(
-                400,
-                "InvalidResourceGroup",
-                f"The provided resource group name '{name}' has these invalid characters or length: it must have 1-90 "
-                "letters, digits, '_', '(', ')', '-' and '.', and not end with '.'.",
-            )
+            raise refusal("InvalidResourceGroup", name=name)
         location = str(call.body.get("location") or "").replace(" ", "").lower()
         if not location:
-            raise errors.location_required()
+            raise refusal("LocationRequired")
         if current is not None:
             errors.refuse_deleting(current)
             if current["location"] != location:
-                raise ServiceError(
-                    409,
-                    "InvalidResourceGroupLocation",
-                    f"Invalid resource group location '{location}'. The Resource group already exists in location "
-                    f"'{current['location']}'.",
-                )
+                raise refusal("InvalidResourceGroupLocation", asked=location, location=current["location"])
         group: Document = {
             "id": f"/subscriptions/{call.cloud.subscription_id}/resourceGroups/{name}",
             "name": name,

@@ -25,23 +25,15 @@ from localcloud.azure.blob.contents import (
     Accounts,
     Blobs,
     allows_anyone,
-    container_not_found,
-    invalid_name,
     new_container,
-    public_access_not_permitted,
     time_now,
 )
 from localcloud.azure.resource_store import public
-from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.refusals import ServiceError, refusal
 from localcloud.azure.shared.understood import ANY, Members, Understood
 from localcloud.core.store import Document, Store
 
 _ACCOUNT_NAME: Final = re.compile(r"[a-z0-9]{3,24}")
-_INVALID: Final = (
-    "{} is not a valid storage account name. Storage account name must be between 3 and 24 characters in length and "
-    "use numbers and lower-case letters only."
-)
-_TAKEN: Final = "The storage account named {} is already taken."
 _FILE_SERVICES: Final = f"{ACCOUNTS}/fileServices"
 _KINDS: Final = frozenset({"Storage", "StorageV2", "BlobStorage", "FileStorage", "BlockBlobStorage"})
 _SKU_NAME: Final = re.compile(r"(Standard|Premium)(V2)?_([A-Z]+)", re.IGNORECASE)
@@ -83,14 +75,12 @@ class NamesOfAccounts(ResourceType):
             return await super().action(call)
         name = str(call.body.get("name"))
         if not _ACCOUNT_NAME.fullmatch(name):
-            return JSONResponse(_unavailable("AccountNameInvalid", _INVALID.format(name)))
-        if Accounts(call.resources).named(name) is not None:
-            return JSONResponse(_unavailable("AlreadyExists", _TAKEN.format(name)))
-        return JSONResponse({"nameAvailable": True})
-
-
-def _unavailable(reason: str, message: str) -> dict[str, Any]:
-    return {"nameAvailable": False, "reason": reason, "message": message}
+            reason, why = "AccountNameInvalid", refusal("AccountNameInvalid", name=name)
+        elif Accounts(call.resources).named(name) is not None:
+            reason, why = "AlreadyExists", refusal("StorageAccountAlreadyTaken", name=name)
+        else:
+            return JSONResponse({"nameAvailable": True})
+        return JSONResponse({"nameAvailable": False, "reason": reason, "message": why.message})
 
 
 class StorageAccounts(WrittenType):
@@ -109,9 +99,9 @@ class StorageAccounts(WrittenType):
         account = self.envelope(call, tracked=True)
         name, current = call.path.name, call.current
         if not _ACCOUNT_NAME.fullmatch(name):
-            raise ServiceError(400, "AccountNameInvalid", _INVALID.format(name))
+            raise refusal("AccountNameInvalid", name=name)
         if current is None and Accounts(call.resources).named(name) is not None:
-            raise ServiceError(409, "StorageAccountAlreadyTaken", _TAKEN.format(name))
+            raise refusal("StorageAccountAlreadyTaken", name=name)
         sku, kind = _sku(call.body), enumerated(call.body.get("kind"), _KINDS)
         if kind is None:
             raise errors.bad_request(f"Kind '{call.body.get('kind')}' is not one of {', '.join(sorted(_KINDS))}.")
@@ -170,22 +160,21 @@ class BlobContainers(WrittenType):
     async def put(self, call: Call) -> Response:
         container = self.envelope(call, tracked=False)
         if not CONTAINER_NAME.fullmatch(call.path.name):
-            raise invalid_name()
-        if unknown := sorted(set(call.properties) - {"publicAccess", "metadata"}):
-            raise errors.bad_request(f"Could not find member '{unknown[0]}' on a blob container.")
+            raise refusal("InvalidResourceName container")
+        errors.refuse_unknown(call.properties, ("publicAccess", "metadata"), "a blob container")
         asked_access = call.properties.get("publicAccess", "None")
         access = enumerated(asked_access, _PUBLIC_ACCESS)
         if access is None:
             raise errors.bad_request(f"PublicAccess '{asked_access}' is not one of {', '.join(_PUBLIC_ACCESS)}.")
         account = Accounts(call.resources).named(call.path.names[0])
         if access != "None" and not (account and allows_anyone(account)):
-            raise public_access_not_permitted()
+            raise refusal("PublicAccessNotPermitted")
         metadata = call.properties.get("metadata")
         asked = {"publicAccess": access, **({"metadata": metadata} if metadata else {})}
         return self.written(call, {**container, "properties": {**new_container(), **asked}})
 
     def not_found(self, call: Call) -> ServiceError:
-        return container_not_found()
+        return refusal("ContainerNotFound")
 
     def before_deletion(self, call: Call, resource: Document) -> None:
         account, _, name = call.path.names
@@ -207,7 +196,7 @@ class FileShares(WrittenType):
     async def put(self, call: Call) -> Response:
         share = self.envelope(call, tracked=False)
         if not CONTAINER_NAME.fullmatch(call.path.name):
-            raise invalid_name()
+            raise refusal("InvalidResourceName container")
         kept = {"shareQuota": 5120, "enabledProtocols": "SMB", "accessTier": "TransactionOptimized", **call.properties}
         return self.written(call, {**share, "properties": {**kept, "lastModifiedTime": time_now()}})
 
@@ -240,8 +229,7 @@ def _made(name: str, location: str) -> dict[str, Any]:
 
 def _wanted(properties: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
     """The requested properties; a property that the request leaves out stays, or gets its default."""
-    if unknown := sorted(set(properties) - set(_PROPERTIES)):
-        raise errors.bad_request(f"Could not find member '{unknown[0]}' on object of type 'StorageAccountProperties'.")
+    errors.refuse_unknown(properties, _PROPERTIES, "object of type 'StorageAccountProperties'")
     rules: Mapping[str, Any] = properties.get("networkAcls") or {"defaultAction": "Allow"}
     if "defaultAction" not in rules or not all("value" in rule for rule in rules.get("ipRules") or ()):
         raise errors.invalid_content("properties.networkAcls: defaultAction, and value of each rule, are required")

@@ -15,10 +15,10 @@ from typing import Any, Final
 from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
-from localcloud.azure.arm.resource_type import Call, ResourceType, collection, page
+from localcloud.azure.arm.resource_type import Call, ResourceType, collection, enumerated, page
 from localcloud.azure.arm.resources import ResourceGroups, of_resources
 from localcloud.azure.resource_store import KIND, public
-from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.refusals import refusal
 from localcloud.azure.shared.understood import Understood
 from localcloud.core.arm_ids import subscription_id
 from localcloud.core.store import Document
@@ -111,13 +111,9 @@ class ResourceProviders(ResourceType):
     read_with_any_role = True
 
     async def get(self, call: Call) -> Response:
-        namespace = next(
-            (namespace for namespace in _namespaces(call) if namespace.lower() == call.path.name.lower()), None
-        )
+        namespace = enumerated(call.path.name, _namespaces(call))
         if namespace is None:
-            raise ServiceError(
-                404, "InvalidResourceNamespace", f"The resource namespace '{call.path.name}' is invalid."
-            )
+            raise refusal("InvalidResourceNamespace", namespace=call.path.name)
         return JSONResponse(_provider(call, namespace))
 
     async def list(self, call: Call) -> Response:

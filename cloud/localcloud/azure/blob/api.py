@@ -31,7 +31,8 @@ from localcloud.azure.blob import contents
 from localcloud.azure.blob.contents import AccountKeys, Accounts, Blob, Blobs, allows_anyone, is_public, md5_of
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
-from localcloud.azure.shared.http import ServiceError, authority_of, bearer, cloud_of, service_app
+from localcloud.azure.shared.http import authority_of, bearer, cloud_of, service_app
+from localcloud.azure.shared.refusals import ServiceError, refusal
 from localcloud.azure.shared.understood import Understood, check_headers, check_query
 from localcloud.azure.tenant.tokens import InvalidTokenError, audiences
 from localcloud.core import clock
@@ -62,7 +63,7 @@ class BlobRange:
         if asked is None or (asked[2] and int(asked[2]) < int(asked[1])):
             raise contents.not_emulated(f"the header {name} with {headers[name]}")
         if int(asked[1]) >= size:
-            raise contents.invalid_range()
+            raise refusal("InvalidRange")
         return cls(int(asked[1]), min(int(asked[2] or size), size - 1))
 
     def cut(self, content: bytes) -> bytes:
@@ -87,11 +88,11 @@ def stated_tags(headers: Mapping[str, str]) -> dict[str, str]:
     try:
         pairs = parse_qsl(headers[HEADER], keep_blank_values=True, strict_parsing=True, max_num_fields=_MAXIMUM)
     except ValueError:
-        raise contents.header_invalid() from None
+        raise refusal("InvalidHeaderValue") from None
     tags = dict(pairs)
     allowed = all(_NAME.fullmatch(name) and _VALUE.fullmatch(value) for name, value in pairs)
     if len(tags) < len(pairs) or not allowed:
-        raise contents.header_invalid()
+        raise refusal("InvalidHeaderValue")
     return tags
 
 
@@ -169,7 +170,7 @@ def _add(listed: ElementTree.Element, name: str, blob: Blob | None) -> None:
 def _most(query: Mapping[str, str]) -> int:
     text = query.get("maxresults", str(_LARGEST_PAGE))
     if not text.isascii() or not text.isdigit() or int(text) == 0:
-        raise contents.parameter_out_of_range()
+        raise refusal("OutOfRangeQueryParameterValue")
     return min(int(text), _LARGEST_PAGE)
 
 
@@ -177,7 +178,7 @@ def _marker(query: Mapping[str, str]) -> str:
     try:
         return base64.b64decode(query.get("marker", ""), validate=True).decode()
     except ValueError:
-        raise contents.parameter_out_of_range() from None
+        raise refusal("OutOfRangeQueryParameterValue") from None
 
 
 def _written(marker: str) -> str:
@@ -216,15 +217,15 @@ def check_signature(request: Request, account: Document, keys: Sequence[str]) ->
     now; 501 for a version before 2015-02-21.
     """
     if account["properties"].get("allowSharedKeyAccess") is False:
-        raise contents.key_not_permitted()
+        raise refusal("KeyBasedAuthenticationNotPermitted")
     if request.headers.get("x-ms-version", "") < _FIRST_SIGNED_VERSION:
         raise contents.not_emulated(f"Shared Key of versions before {_FIRST_SIGNED_VERSION}")
     named, _, signature = request.headers["authorization"].partition(" ")[2].strip().partition(":")
     if named != account["name"] or not _is_of_now(request.headers):
-        raise contents.signature_refused()
+        raise refusal("AuthenticationFailed signature")
     text = string_to_sign(request.method, request.scope["raw_path"], request.url.query, request.headers, named)
     if not any(hmac.compare_digest(sign(text, key).encode(), signature.encode()) for key in keys):
-        raise contents.signature_refused()
+        raise refusal("AuthenticationFailed signature")
 
 
 def sign(text: str, key: str) -> str:
@@ -317,19 +318,19 @@ class _DataPlane:
         """
         understood = Understood.of() if reads is None else reads
 
-        def refusal(what: str) -> ServiceError:
+        def unknown(what: str) -> ServiceError:
             return contents.not_emulated(f"{what} in {method} {path}")
 
         async def authorized(request: Request) -> Response:
             account = self._account(request)
             container = self._accounts.container(account, request.path_params["container"])
             self._admit(request, account, container, operation)
-            check_query(request, {"timeout", *understood.query}, refusal)
-            check_headers(request.headers, understood.headers, refusal)
+            check_query(request, {"timeout", *understood.query}, unknown)
+            check_headers(request.headers, understood.headers, unknown)
             if understood.body is not None and await request.body():
-                raise refusal("the body")
+                raise unknown("the body")
             if container is None and handler != self.put_container:
-                raise contents.container_not_found()
+                raise refusal("ContainerNotFound")
             named = request.path_params["container"] if container is None else container["name"]
             return await handler(_BlobCall(request, account["name"], named, request.path_params.get("name", "")))
 
@@ -348,9 +349,9 @@ class _DataPlane:
     async def put_container(self, call: _BlobCall) -> Response:
         account = self._of_container(call)
         if not contents.CONTAINER_NAME.fullmatch(call.container):
-            raise contents.invalid_name()
+            raise refusal("InvalidResourceName container")
         if self._accounts.container(account, call.container):
-            raise contents.container_exists()
+            raise refusal("ContainerAlreadyExists")
         self._accounts.make_container(account, call.container)
         return Response(status_code=201)
 
@@ -367,7 +368,7 @@ class _DataPlane:
     async def get_blob(self, call: _BlobCall) -> Response:
         blob = self._blobs.get(call.account, call.container, call.name)
         if blob is None:
-            raise contents.blob_not_found()
+            raise refusal("BlobNotFound")
         cached = {"Cache-Control": blob.cache_control} if blob.cache_control else {}
         tagged = {"x-ms-tag-count": str(len(blob.tags))} if blob.tags else {}
         # Each write replaces the whole blob.
@@ -387,17 +388,17 @@ class _DataPlane:
         if _UNLESS in headers and (headers[_UNLESS] != "*" or _COPY_SOURCE in headers):
             raise contents.not_emulated(f"the header {_UNLESS} but with * in Put Blob")
         if _UNLESS in headers and self._blobs.get(call.account, call.container, call.name) is not None:
-            raise contents.blob_exists()
+            raise refusal("BlobAlreadyExists")
         if _COPY_SOURCE in headers:
             return self._copy(call)
         if kind is None:
-            raise contents.header_missing()
+            raise refusal("MissingRequiredHeader")
         if kind != "BlockBlob":
             raise contents.not_emulated(kind)
         content = await call.request.body()
         content_type = headers.get("x-ms-blob-content-type") or headers.get("content-type")
         if any(headers.get(name) not in (None, "", md5_of(content)) for name in _HASHES):
-            raise contents.hash_differs()
+            raise refusal("Md5Mismatch")
         blob = self._blobs.put(
             call.account,
             call.container,
@@ -414,7 +415,7 @@ class _DataPlane:
         container, name = self._copied(call.request, call.account)
         source = self._blobs.get(call.account, container, name)
         if source is None:
-            raise contents.blob_not_found()
+            raise refusal("BlobNotFound")
         blob = self._blobs.put(
             call.account,
             call.container,
@@ -438,7 +439,7 @@ class _DataPlane:
 
     async def delete_blob(self, call: _BlobCall) -> Response:
         if not self._blobs.delete(call.account, call.container, call.name):
-            raise contents.blob_not_found()
+            raise refusal("BlobNotFound")
         return Response(status_code=202)
 
     def _account(self, request: Request) -> Document:
@@ -446,7 +447,7 @@ class _DataPlane:
         suffix = f".blob.{cloud_of(request.scope).storage_suffix}"
         account = self._accounts.named(host.removesuffix(suffix)) if host.endswith(suffix) else None
         if account is None:
-            raise contents.account_not_found(host)
+            raise refusal("AccountNotFound", host=host)
         return account
 
     def _admit(self, request: Request, account: Document, container: Document | None, operation: str) -> None:
@@ -459,18 +460,18 @@ class _DataPlane:
         challenge = {"WWW-Authenticate": asked}
         if token is None:
             if operation != "read":
-                raise contents.not_authenticated(challenge)
+                raise refusal("NoAuthenticationInformation", challenge)
             if not allows_anyone(account):
-                raise contents.public_access_not_permitted()
+                raise refusal("PublicAccessNotPermitted")
             if container is None or not is_public(container, listed="name" not in request.path_params):
-                raise contents.resource_not_found()
+                raise refusal("ResourceNotFound private container")
             return
         try:
             caller = self._cloud.tokens.verify(token, audiences(cloud_of(request.scope)).storage)
         except InvalidTokenError:
-            raise contents.bearer_refused(challenge) from None
+            raise refusal("InvalidAuthenticationInfo", challenge) from None
         if request.headers.get("x-ms-version", "") < _FIRST_VERSION:
-            raise contents.bearer_refused(challenge)
+            raise refusal("InvalidAuthenticationInfo", challenge)
         # To make and delete a container are no data actions (Create Container, Delete Container).
         data = operation == "read" or "name" in request.path_params
         needed = [(f"blobs/{operation}" if data else operation, request.path_params["container"])]
@@ -482,7 +483,7 @@ class _DataPlane:
             scope = f"{account['id']}/blobServices/default/containers/{name}"
             full = f"{contents.CONTAINERS}/{action}"
             if not self._cloud.authorization.allowed(caller.object_id, full, scope, data=data):
-                raise contents.permission_mismatch()
+                raise refusal("AuthorizationPermissionMismatch")
 
 
 def _headers(blob: Blob) -> dict[str, str]:

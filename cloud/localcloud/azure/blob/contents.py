@@ -17,8 +17,8 @@ from xml.sax.saxutils import escape
 from starlette.responses import Response
 
 from localcloud.azure.resource_store import Resources
-from localcloud.azure.shared import http
-from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared import refusals
+from localcloud.azure.shared.refusals import ServiceError
 from localcloud.core import clock
 from localcloud.core.store import STORED, Document, Store, StoredBytes, from_document, to_document
 
@@ -191,69 +191,7 @@ def _key(account: str, container: str, name: str) -> str:
     return f"{account}/{container}/{name}"
 
 
-_LOOK_AT_CHALLENGE: Final = (
-    "Server failed to authenticate the request. Please refer to the information in the www-authenticate header."
-)
-
-not_emulated: Final = partial(http.not_emulated, "blob")
-hash_differs: Final = partial(
-    ServiceError,
-    400,
-    "Md5Mismatch",
-    "The MD5 value specified in the request did not match with the MD5 value calculated by the server.",
-)
-header_missing: Final = partial(
-    ServiceError, 400, "MissingRequiredHeader", "An HTTP header that's mandatory for this request is not specified."
-)
-header_invalid: Final = partial(
-    ServiceError, 400, "InvalidHeaderValue", "The value for one of the HTTP headers is not in the correct format."
-)
-parameter_out_of_range: Final = partial(
-    ServiceError,
-    400,
-    "OutOfRangeQueryParameterValue",
-    "One of the query parameters specified in the request URI is outside the permissible range.",
-)
-# Both have the challenge in a header: without a bearer, and for a token that is another service's or not valid.
-not_authenticated: Final = partial(ServiceError, 401, "NoAuthenticationInformation", _LOOK_AT_CHALLENGE)
-bearer_refused: Final = partial(ServiceError, 401, "InvalidAuthenticationInfo", _LOOK_AT_CHALLENGE)
-# A signature by no key of the account, or of another time.
-signature_refused: Final = partial(
-    ServiceError,
-    403,
-    "AuthenticationFailed",
-    "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly "
-    "including the signature.",
-)
-key_not_permitted: Final = partial(
-    ServiceError,
-    403,
-    "KeyBasedAuthenticationNotPermitted",
-    "Key based authentication is not permitted on this storage account.",
-)
-permission_mismatch: Final = partial(
-    ServiceError,
-    403,
-    "AuthorizationPermissionMismatch",
-    "This request is not authorized to perform this operation using this permission.",
-)
-# Also hides a private container from an anonymous caller.
-resource_not_found: Final = partial(ServiceError, 404, "ResourceNotFound", "The specified resource does not exist.")
-container_not_found: Final = partial(ServiceError, 404, "ContainerNotFound", "The specified container does not exist.")
-container_exists: Final = partial(
-    ServiceError, 409, "ContainerAlreadyExists", "The specified container already exists."
-)
-invalid_name: Final = partial(
-    ServiceError, 400, "InvalidResourceName", "The specified resource name contains invalid characters."
-)
-blob_not_found: Final = partial(ServiceError, 404, "BlobNotFound", "The specified blob does not exist.")
-blob_exists: Final = partial(ServiceError, 409, "BlobAlreadyExists", "The specified blob already exists.")
-public_access_not_permitted: Final = partial(
-    ServiceError, 409, "PublicAccessNotPermitted", "Public access is not permitted on this storage account."
-)
-invalid_range: Final = partial(
-    ServiceError, 416, "InvalidRange", "The range specified is invalid for the current size of the resource."
-)
+not_emulated: Final = partial(refusals.not_emulated, "blob")
 
 
 def render(error: ServiceError) -> Response:
@@ -265,8 +203,3 @@ def render(error: ServiceError) -> Response:
         media_type="application/xml",
         headers={"x-ms-error-code": error.code, **error.headers},
     )
-
-
-def account_not_found(host: str) -> ServiceError:
-    """404 of the local cloud: in Azure the name does not resolve."""
-    return ServiceError(404, "AccountNotFound", f"There is no storage account '{host}' in the local cloud.")

@@ -27,7 +27,8 @@ from localcloud.azure.entra.federation import Issuers, Trust, unverified
 from localcloud.azure.entra.sessions import Sessions
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
-from localcloud.azure.shared.http import not_emulated, service_app
+from localcloud.azure.shared.http import service_app
+from localcloud.azure.shared.refusals import not_emulated, refusal
 from localcloud.azure.shared.understood import Understood, is_neutral, operation
 from localcloud.azure.tenant.directory import Replica, Replicas
 from localcloud.azure.tenant.objects import KeyCredential, ServicePrincipal, User
@@ -66,14 +67,14 @@ def require_members(form: Mapping[str, str], *names: str) -> None:
     """Raises 900144 for a parameter that is missing."""
     for name in names:
         if not form.get(name):
-            raise errors.parameter_missing(name)
+            raise refusal("invalid_request no parameter", name=name)
 
 
 def check_form(form: Mapping[str, str], known: Collection[str]) -> None:
     """Raises 901002 for a resource in version 2.0, and 501 for a parameter that would be ignored."""
     for name in form:
         if name == "resource" and "scope" in known:
-            raise errors.resource_not_supported()
+            raise refusal("invalid_request resource in version 2.0")
         if name not in known and not is_neutral(name):
             raise not_emulated("entra", f"the parameter {name}")
     if form.get("claims"):
@@ -107,6 +108,10 @@ def _check_claims_parameter(text: str) -> None:
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _ALGORITHMS = ("RS256", "PS256")
 _SKEW = timedelta(minutes=5)
+# Of 700027, the fault and Entra's reason.
+_NOT_REGISTERED = ("not registered on application", "The key was not found")
+_EXPIRED = ("expired on application", "The key used is expired")
+_WRONG_SIGNATURE = (None, "The provided signature value did not match the expected signature value")
 
 
 def is_own_assertion(assertion: str) -> bool:
@@ -129,19 +134,19 @@ def verify_assertion(
         now: Entra's clock, at which certificate and assertion must be valid.
 
     Raises:
-        EntraError: 50027, 700021, 700023, 700024 or 700027, checked in Entra's order: certificate first, then claims.
+        ServiceError: 50027, 700021, 700023, 700024 or 700027, checked in Entra's order: certificate first, then claims.
     """
     header, _ = unverified(assertion)
     if header.get("alg") not in _ALGORITHMS:
-        raise errors.assertion_malformed(f"The signature algorithm must be {' or '.join(_ALGORITHMS)}.")
+        raise errors.malformed(f"The signature algorithm must be {' or '.join(_ALGORITHMS)}.")
     named, digest = _thumbprint(header)
     key = next((key for key in keys if hashlib.new(named, key.certificate).digest() == digest), None)
     thumbprint = digest.hex().upper()
     if key is None:
-        raise errors.certificate_unknown(client_id, thumbprint)
+        raise errors.bad_certificate(*_NOT_REGISTERED, client_id, thumbprint)
     certificate = x509.load_der_x509_certificate(key.certificate)
     if not max(key.start, certificate.not_valid_before_utc) <= now <= min(key.end, certificate.not_valid_after_utc):
-        raise errors.certificate_out_of_time(client_id, thumbprint, key)
+        raise errors.bad_certificate(*_EXPIRED, client_id, thumbprint, key)
     try:
         claims = jwt.decode(
             assertion,
@@ -151,7 +156,7 @@ def verify_assertion(
             options={"verify_aud": False, "verify_exp": False, "verify_nbf": False, "verify_iat": False},
         )
     except jwt.InvalidTokenError:
-        raise errors.signature_wrong(client_id, thumbprint, key) from None
+        raise errors.bad_certificate(*_WRONG_SIGNATURE, client_id, thumbprint, key) from None
     _check_claims(claims, client_id, audiences, now)
     return key
 
@@ -164,25 +169,25 @@ def _thumbprint(header: Mapping[str, Any]) -> tuple[str, bytes]:
             try:
                 return algorithm, base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
             except binascii.Error:
-                raise errors.assertion_malformed(f"The header {name} is not base64url text.") from None
-    raise errors.assertion_malformed("No certificate thumbprint specified in token header.")
+                raise errors.malformed(f"The header {name} is not base64url text.") from None
+    raise errors.malformed("No certificate thumbprint specified in token header.")
 
 
 def _check_claims(claims: dict[str, Any], client_id: str, audiences: Collection[str], now: datetime) -> None:
     if not str(claims.get("iss")).lower() == str(claims.get("sub")).lower() == client_id:
-        raise errors.assertion_of_another_client()
+        raise refusal("invalid_client another client")
     audience = claims.get("aud")
     if not isinstance(audience, str):
-        raise errors.assertion_malformed("The claim aud is a text.")
+        raise errors.malformed("The claim aud is a text.")
     if audience.lower() not in {accepted.lower() for accepted in audiences}:
-        raise errors.assertion_for_another_audience()
+        raise refusal("invalid_client another audience")
     expires = claims.get("exp")
     valid_from = claims.get("nbf", claims.get("iat", 0))
     if not isinstance(expires, int | float) or not isinstance(valid_from, int | float):
-        raise errors.assertion_malformed("The claims exp and nbf are numbers of seconds.")
+        raise errors.malformed("The claims exp and nbf are numbers of seconds.")
     begin, end = datetime.fromtimestamp(valid_from, UTC), datetime.fromtimestamp(expires, UTC)
     if not begin - _SKEW <= now <= end + _SKEW:
-        raise errors.assertion_out_of_time(now, begin, end)
+        raise errors.out_of_time(now, begin, end)
 
 
 _OPENID_SCOPES = {"openid", "offline_access", "profile", "email"}
@@ -226,7 +231,7 @@ class _Entra:
         self._sessions = Sessions(cloud.store, cloud.faults, cloud.people)
 
     async def metadata(self, request: Request) -> Response:
-        self._check_tenant(request, code="invalid_tenant")
+        self._check_tenant(request, of_metadata=True)
         root = self._root(request)
         return JSONResponse(
             {
@@ -264,7 +269,7 @@ class _Entra:
         asked = urlsplit(request.query_params.get("authorization_endpoint", "")).hostname or ""
         authority = named(asked)
         if authority is None or authority.service != "entra":
-            raise errors.instance_invalid(asked)
+            raise refusal("invalid_instance", host=asked)
         clouds = [authorities(cloud) for cloud in CLOUDS.values()]
         return JSONResponse(
             {
@@ -300,7 +305,7 @@ class _Entra:
                 require_members(form, "refresh_token")
                 user = self._sessions.user_of(form)
                 return self._session(request, user, form, self._resource(form.get("scope", "")))
-        raise errors.grant_unsupported(form["grant_type"])
+        raise refusal("unsupported_grant_type", grant=form["grant_type"])
 
     async def token_v1(self, request: Request) -> Response:
         """A token by client credentials as version 1.0 gives it: for a `resource`, with its dates as text."""
@@ -324,7 +329,7 @@ class _Entra:
         require_members(form, "client_id", "scope")
         client_id = form["client_id"].lower()
         if client_id not in PUBLIC_CLIENTS and self._cloud.directory.application_by_app(client_id) is None:
-            raise errors.application_not_found(client_id, self._tenant)
+            raise refusal("unauthorized_client no application", client=client_id, tenant=self._tenant)
         resource = self._resource(form["scope"])
         page = f"https://{request.headers['host']}{_PAGE}"
         return JSONResponse(self._sessions.begin(client_id, resource, page), headers=_NOT_KEPT)
@@ -366,12 +371,12 @@ class _Entra:
         return JSONResponse(body, headers=_NOT_KEPT)
 
     async def _authenticate(self, form: dict[str, str], root: str, replica: Replica) -> ServicePrincipal:
-        """The principal that the form's credential authenticates, as far as the replica knows; raises EntraError."""
+        """The principal that the form's credential authenticates, as far as the replica knows; raises ServiceError."""
         client_id = form["client_id"].lower()
         principal, keys = self._client(client_id, replica)
         if "client_assertion" in form:
             if form.get("client_assertion_type") != ASSERTION_TYPE:
-                raise errors.parameter_missing("client_assertion_type")
+                raise refusal("invalid_request no parameter", name="client_assertion_type")
             text = form["client_assertion"]
             if is_own_assertion(text):
                 now = clock.now() + timedelta(seconds=self._cloud.holder.now().date_shift.get("entra", 0.0))
@@ -384,9 +389,9 @@ class _Entra:
         elif "client_secret" in form:
             self._check_secret(principal, form["client_secret"])
         else:
-            raise errors.credential_missing()
+            raise refusal("invalid_client no credential")
         if principal.properties.get("accountEnabled") is False:
-            raise errors.application_disabled(client_id, principal.display_name)
+            raise refusal("unauthorized_client disabled", client=client_id, name=principal.display_name)
         return principal
 
     def _trusted_by(self, principal: ServicePrincipal) -> list[Trust]:
@@ -409,9 +414,9 @@ class _Entra:
         passwords = (*principal.passwords, *(() if application is None else application.passwords))
         password = next((password for password in passwords if password.is_of(value)), None)
         if password is None:
-            raise errors.secret_invalid(principal.app_id)
+            raise refusal("invalid_client wrong secret", client=principal.app_id)
         if password.end <= clock.now():
-            raise errors.secret_expired(principal.app_id)
+            raise refusal("invalid_client expired secret", client=principal.app_id)
 
     def _client(self, client_id: str, replica: Replica) -> tuple[ServicePrincipal, tuple[KeyCredential, ...]]:
         """The principal that signs in under `client_id` and the certificates which the replica knows for it."""
@@ -422,9 +427,9 @@ class _Entra:
         if application is not None and application.created_at <= replica.knows_until:
             keys = application.keys
         elif principal is None or principal.kind == "Application":
-            raise errors.application_not_found(client_id, self._tenant)
+            raise refusal("unauthorized_client no application", client=client_id, tenant=self._tenant)
         if principal is None or principal.created_at > replica.knows_until:
-            raise errors.service_principal_missing(client_id, self._tenant)
+            raise refusal("unauthorized_client no principal", client=client_id, tenant=self._tenant)
         held = self._cloud.holder.now()
         known = (key for key in (*keys, *principal.keys) if key.known_at(replica.knows_until))
         return principal, tuple(key for key in known if held.accepts(client_id, key.added_at))
@@ -433,21 +438,25 @@ class _Entra:
         """The one resource that a client-credentials scope names, as written there."""
         scopes = [name for name in scope.split() if name not in _OPENID_SCOPES]
         if len(scopes) != 1 or not scopes[0].endswith(_DEFAULT):
-            raise errors.scope_invalid(scope)
+            raise refusal("invalid_scope", scope=scope)
         return self._known(scopes[0].removesuffix(_DEFAULT))
 
     def _known(self, resource: str) -> str:
         resource = resource.lower() if is_uuid(resource) else resource
         if resource not in _FIRST_PARTY and not self._cloud.directory.offers(resource):
-            raise errors.resource_not_found(resource, self._tenant)
+            raise refusal("invalid_resource", resource=resource, tenant=self._tenant)
         return resource
 
-    def _check_tenant(self, request: Request, code: str = "invalid_request") -> None:
+    def _check_tenant(self, request: Request, *, of_metadata: bool = False) -> None:
         tenant = request.path_params["tenant"]
         if tenant.lower() in _OF_ANY_TENANT:
             raise not_emulated("entra", f"the authority {tenant}")
         if tenant.lower() != self._tenant:
-            raise errors.tenant_not_found(tenant, code=code)
+            raise (
+                refusal("invalid_tenant", tenant=tenant)
+                if of_metadata
+                else refusal("invalid_request unknown tenant", tenant=tenant)
+            )
 
     def _root(self, request: Request) -> str:
         # With the host that the client called: clients require that the issuer's host is the authority's.

@@ -22,6 +22,7 @@ import httpx
 import jwt
 
 from localcloud.azure.entra import errors
+from localcloud.azure.shared.refusals import refusal
 from localcloud.core import clock
 from localcloud.core.clouds import CLOUDS, DEFAULT_CLOUD
 
@@ -45,7 +46,7 @@ def unverified(assertion: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     try:
         return jwt.get_unverified_header(assertion), jwt.decode(assertion, options={"verify_signature": False})
     except jwt.InvalidTokenError:
-        raise errors.assertion_malformed("It could not be parsed.") from None
+        raise errors.malformed("It could not be parsed.") from None
 
 
 class Issuers:
@@ -67,7 +68,7 @@ class Issuers:
             own: signing keys (JWK Set) by the issuers that Entra itself is, for tokens of managed identities.
 
         Raises:
-            EntraError: 700211, 700213, 7002138 or 700212 for what no credential names, 700024 for one out of its time,
+            ServiceError: 700211 to 700213 or 7002138 for what no credential names, 700024 for one out of its time,
                 90061 for an issuer that does not answer, 7000272 for a key that the issuer does not publish, 50013 for
                 a signature that is not of that key.
         """
@@ -76,13 +77,13 @@ class Issuers:
         now = clock.now()
         begin, end = (datetime.fromtimestamp(claims.get(name, 0), UTC) for name in ("nbf", "exp"))
         if not begin <= now <= end:
-            raise errors.assertion_out_of_time(now, begin, end)
+            raise errors.out_of_time(now, begin, end)
         issuer, key_id = str(claims["iss"]), str(header.get("kid"))
         known = (own or {}).get(issuer)
         keys = await self._keys(issuer) if known is None else jwt.PyJWKSet.from_dict(dict(known)).keys
         key = next((key for key in keys if key.key_id == key_id), None)
         if key is None:
-            raise errors.federated_key_unknown(key_id, issuer)
+            raise refusal("invalid_client unknown key", key=key_id, issuer=issuer)
         try:
             jwt.decode(
                 assertion,
@@ -92,7 +93,7 @@ class Issuers:
                 options={"verify_aud": False, "verify_exp": False, "verify_nbf": False, "verify_iat": False},
             )
         except jwt.InvalidTokenError:
-            raise errors.federated_signature_wrong(key_id) from None
+            raise refusal("invalid_client forged", key=key_id) from None
 
     async def _keys(self, issuer: str) -> Sequence[jwt.PyJWK]:
         trust = ssl.create_default_context(cafile=self._ca_file)
@@ -100,10 +101,10 @@ class Issuers:
             async with httpx.AsyncClient(verify=trust, timeout=_WITHIN, trust_env=False) as http:
                 metadata = await self._document(http, f"{issuer.rstrip('/')}/.well-known/openid-configuration")
                 if metadata["issuer"] != issuer:
-                    raise errors.issuer_unreachable()
+                    raise refusal("invalid_request issuer away")
                 return jwt.PyJWKSet.from_dict(await self._document(http, metadata["jwks_uri"])).keys
         except (httpx.HTTPError, ValueError, KeyError, jwt.PyJWTError):
-            raise errors.issuer_unreachable() from None
+            raise refusal("invalid_request issuer away") from None
 
     async def _document(self, http: httpx.AsyncClient, url: str) -> dict[str, Any]:
         parts = urlsplit(url)
@@ -111,7 +112,7 @@ class Issuers:
         if self._blob_endpoint is not None and host.endswith(_BLOBS):
             url, headers = f"{self._blob_endpoint}{parts.path}", {"Host": host}
         elif not _is_of_this_machine(url):
-            raise errors.issuer_unreachable()
+            raise refusal("invalid_request issuer away")
         answer = await http.get(url, headers=headers)
         document: dict[str, Any] = answer.raise_for_status().json()
         return document
@@ -125,14 +126,14 @@ def _match(claims: Mapping[str, Any], trusted: Sequence[Trust]) -> None:
     audiences = [str(name) for name in named] if isinstance(named, list) else [str(named)]
     of_issuer = [trust for trust in trusted if trust.issuer == issuer]
     if not of_issuer:
-        raise errors.federated_claim_unknown("issuer", issuer)
+        raise refusal("invalid_client issuer", value=issuer)
     of_subject = [trust for trust in of_issuer if trust.subject == subject]
     if not of_subject and any(trust.subject.lower() == subject.lower() for trust in of_issuer):
-        raise errors.federated_subject_in_other_case(subject)
+        raise refusal("invalid_client subject in another letter case", value=subject)
     if not of_subject:
-        raise errors.federated_claim_unknown("subject", subject)
+        raise refusal("invalid_client subject", value=subject)
     if not any(trust.audience in audiences for trust in of_subject):
-        raise errors.federated_claim_unknown("audience", ", ".join(audiences))
+        raise refusal("invalid_client audience", value=", ".join(audiences))
 
 
 def _is_of_this_machine(issuer: str) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 
 from localcloud.azure.entra import errors
 from localcloud.azure.shared.faults import Faults
+from localcloud.azure.shared.refusals import refusal
 from localcloud.azure.tenant.objects import People, User
 from localcloud.core import clock
 from localcloud.core.store import Document, Store
@@ -78,23 +79,24 @@ class Sessions:
         return True
 
     def redeem(self, form: Mapping[str, str]) -> tuple[User, str]:
-        """User and resource of an approved device code, which works once; raises EntraError."""
+        """User and resource of an approved device code, which works once; raises ServiceError."""
         key = _digest(form.get("device_code", ""))
         code = self._store.get(_CODES, key)
         if code is None or code["clientId"] != form["client_id"].lower():
-            raise errors.device_code_unknown()
+            raise refusal("bad_verification_code")
         now = clock.now()
         if now >= datetime.fromisoformat(code["expires"]):
-            raise errors.device_code_expired()
+            raise refusal("expired_token")
         polled = code["polled"] and datetime.fromisoformat(code["polled"])
         self._store.put(_CODES, key, {**code, "polled": now.isoformat()})
         if code["outcome"] is None:
             # Half the interval is tolerated, for network jitter.
-            raise errors.slow_down() if polled and now - polled < self._interval / 2 else errors.authorization_pending()
+            is_early = polled and now - polled < self._interval / 2
+            raise refusal("slow_down") if is_early else refusal("authorization_pending")
         self._store.delete(_CODES, key)
         user = self._people.user(code["outcome"])
         if user is None:
-            raise errors.authorization_declined()
+            raise refusal("authorization_declined")
         return user, code["resource"]
 
     def refresh_token(self, user: User, client_id: str) -> str:
@@ -109,16 +111,16 @@ class Sessions:
         return token
 
     def user_of(self, form: Mapping[str, str]) -> User:
-        """The user whose session a refresh token continues; using it does not revoke it. Raises EntraError."""
+        """The user whose session a refresh token continues; using it does not revoke it. Raises ServiceError."""
         known = self._store.get(_REFRESH_TOKENS, _digest(form.get("refresh_token", "")))
         user = self._people.user(known["userId"]) if known else None
         if known is None or user is None or known["clientId"] != form["client_id"].lower():
-            raise errors.refresh_token_malformed()
+            raise refusal("invalid_grant")
         issued = datetime.fromisoformat(known["issued"])
         if issued < user.sessions_valid_from:
-            raise errors.sessions_ended(user.sessions_valid_from)
+            raise refusal("invalid_grant revoked", valid_from=errors.ticks(user.sessions_valid_from))
         if clock.now() > issued + _REFRESH_LIFETIME:
-            raise errors.refresh_token_expired(issued)
+            raise refusal("invalid_grant idle", issued=errors.ticks(issued))
         return user
 
 

@@ -24,7 +24,8 @@ from localcloud.azure.graph.odata import LISTED, READ, route
 from localcloud.azure.graph.permissions import GraphThrottle
 from localcloud.azure.graph.representation import without_annotations
 from localcloud.azure.local_azure import LocalAzure
-from localcloud.azure.shared.http import ServiceError, json_object, not_emulated, service_app
+from localcloud.azure.shared.http import json_object, service_app
+from localcloud.azure.shared.refusals import ServiceError, not_emulated, refusal
 from localcloud.azure.shared.understood import Understood
 from localcloud.azure.tenant.objects import Application, ServicePrincipal
 from localcloud.azure.tenant.tokens import Caller
@@ -90,7 +91,7 @@ class DeletedItems:
             (deleted.entry for deleted in self._directory.deleted() if deleted.entry.object_id == wanted), None
         )
         if entry is None:
-            raise representation.not_found(wanted)
+            raise refusal("Request_ResourceNotFound", wanted=wanted)
         return entry
 
 
@@ -126,11 +127,7 @@ def _created_federated(body: Mapping[str, Any], entry: Application) -> dict[str,
             "Name", f"The name '{credential['name']}' must have at most 120 characters, all of them URL friendly."
         )
     if any(other["name"] == credential["name"] for other in entry.federated):
-        raise ServiceError(
-            409,
-            "Request_MultipleObjectsWithSameKeyValue",
-            f"FederatedIdentityCredential with name {credential['name']} already exists.",
-        )
+        raise refusal("Request_MultipleObjectsWithSameKeyValue federated credential", name=credential["name"])
     if len(entry.federated) >= _MOST:
         raise _invalid("", f"At most {_MOST} federated identity credentials are allowed for an application.")
     return credential
@@ -150,12 +147,12 @@ def _checked(body: Mapping[str, Any], before: Mapping[str, Any], entry: Applicat
         if name == "claimsMatchingExpression" and asked[name] is not None:
             raise not_emulated("graph", "claimsMatchingExpression of a federated identity credential")
     if asked.get("id") not in (None, before["id"]):
-        raise ServiceError(400, "Request_BadRequest", "Property 'id' is read-only and cannot be set.")
+        raise refusal("Request_BadRequest another id")
     stated = {name: asked[name] for name in (*_MEMBERS, "description") if asked.get(name) is not None}
     credential = {**before, **stated}
     for name in _MEMBERS:
         if not credential.get(name):
-            raise ServiceError(400, "Request_BadRequest", f"Invalid value specified for property '{name}'.")
+            raise refusal("Request_BadRequest value", name=name)
     _check_values(credential)
     trusted = (credential["issuer"], credential["subject"])
     others = (other for other in entry.federated if other["id"] != credential["id"])
@@ -182,11 +179,7 @@ def _check_values(credential: Mapping[str, Any]) -> None:
 
 def _invalid(member: str, problem: str) -> ServiceError:
     where = f" paramName: FederatedIdentityCredential.{member}," if member else ""
-    return ServiceError(
-        400,
-        "InvalidFederatedIdentityCredentialValue",
-        f"{problem}{where} objectType: Microsoft.Online.DirectoryServices.Application",
-    )
+    return refusal("InvalidFederatedIdentityCredentialValue", problem=f"{problem}{where}")
 
 
 # Graph's routes to principals of any kind, and to users.
@@ -228,7 +221,7 @@ class DirectoryObjects:
             body.get("types") or [_kind(name) for name in (*representation.TYPES.values(), representation.USER)],
         )
         if not isinstance(wanted, list) or len(wanted) > _MOST_IDS:
-            raise ServiceError(400, "Request_BadRequest", f"Too many or no 'ids': at most {_MOST_IDS} are accepted.")
+            raise refusal("Request_BadRequest too many ids", most=_MOST_IDS)
         entries = (self._find(str(object_id).lower()) for object_id in wanted)
         items = [entry for entry in entries if entry is not None and _kind(entry["@odata.type"]) in kinds]
         return JSONResponse(odata.collection(request, "directoryObjects", items))
@@ -264,8 +257,7 @@ class Users:
         caller = self._guard.authenticate(request)
         user = self._people.user(caller.object_id)
         if user is None:
-            message = "/me request is only valid with delegated authentication flow."
-            raise ServiceError(400, "BadRequest", message)
+            raise refusal("BadRequest me")
         return JSONResponse(odata.entity(request, "users", representation.user_json(user)))
 
     async def member_groups(self, request: Request) -> Response:
@@ -273,7 +265,7 @@ class Users:
         name = request.path_params["user"]
         user = self._people.user(name.lower()) or self._people.user_by_name(name)
         if user is None:
-            raise representation.not_found(name)
+            raise refusal("Request_ResourceNotFound", wanted=name)
         return JSONResponse(odata.strings(request, self._people.groups_of(user.object_id)))
 
 
@@ -327,7 +319,7 @@ class _Applications(Collection):
         name = request.path_params["unique_name"]
         entry = self._named(name)
         if entry is None:
-            raise representation.not_found(name)
+            raise refusal("Request_ResourceNotFound", wanted=name)
         return entry
 
     def _named(self, unique_name: str) -> Entry | None:
@@ -345,8 +337,7 @@ class _Applications(Collection):
     def make(self, caller: Caller, body: dict[str, Any]) -> Entry:
         permissions.require_create(caller)
         if not body.get("displayName"):
-            message = "A value is required for property 'displayName' of resource 'Application'."
-            raise ServiceError(400, "Request_BadRequest", message)
+            raise refusal("Request_BadRequest no name")
         return self.directory.create_application(
             str(body["displayName"]),
             permissions.initial_owners(caller, representation.owners(body)),
@@ -368,7 +359,7 @@ class _Applications(Collection):
         assert isinstance(entry, Application)
         credential = _find_federated(entry, name)
         if credential is None:
-            raise representation.not_found(name)
+            raise refusal("Request_ResourceNotFound", wanted=name)
         return JSONResponse(odata.entity(request, "federatedIdentityCredentials", dict(credential)))
 
     async def add_federated(self, request: Request) -> Response:
@@ -382,7 +373,7 @@ class _Applications(Collection):
         body, existing = await json_object(request), _find_federated(entry, name)
         is_upsert = odata.prefers_creation(request)
         if existing is None and not is_upsert:
-            raise representation.not_found(name)
+            raise refusal("Request_ResourceNotFound", wanted=name)
         if existing is None:
             return self._federated_created(request, entry, _created_federated({**body, "name": name}, entry))
         changed = _changed_federated(existing, body, entry)
@@ -394,7 +385,7 @@ class _Applications(Collection):
         entry, name = self._owned_application(request), request.path_params["credential"]
         gone = _find_federated(entry, name)
         if gone is None:
-            raise representation.not_found(name)
+            raise refusal("Request_ResourceNotFound", wanted=name)
         self.directory.update(
             replace(entry, federated=tuple(credential for credential in entry.federated if credential is not gone))
         )
@@ -420,7 +411,7 @@ class _Applications(Collection):
             self.apply(caller, entry, body)
             return Response(status_code=204)
         if not is_upsert:
-            raise representation.not_found(name)
+            raise refusal("Request_ResourceNotFound", wanted=name)
         return self.created(request, caller, {**body, "uniqueName": name})
 
 

@@ -15,7 +15,8 @@ from starlette.routing import BaseRoute
 from localcloud.azure.graph import odata, permissions, representation
 from localcloud.azure.graph.odata import LISTED, READ, route
 from localcloud.azure.local_azure import LocalAzure
-from localcloud.azure.shared.http import ServiceError, json_object, not_emulated
+from localcloud.azure.shared.http import json_object
+from localcloud.azure.shared.refusals import not_emulated, refusal
 from localcloud.azure.shared.understood import Understood
 from localcloud.azure.tenant.directory import Replicas
 from localcloud.azure.tenant.objects import Application, KeyCredential, PasswordCredential, ServicePrincipal
@@ -130,7 +131,7 @@ class Collection(ABC):
         permissions.require_write(caller, entry)
         # The body may have the object's own id: some clients send back what they have read.
         if str(body.pop("id", None) or entry.object_id).lower() != entry.object_id:
-            raise ServiceError(400, "Request_BadRequest", "Property 'id' is read-only and cannot be set.")
+            raise refusal("Request_BadRequest another id")
         properties = representation.writable(body, self.kind)
         keys = None
         if body.get("keyCredentials") is not None:
@@ -144,8 +145,7 @@ class Collection(ABC):
         """The certificates of a body; raises 400 for a new one that lives longer than the tenant's policy allows."""
         keys, most = representation.key_credentials(body, existing), self._holder.now().certificate_days
         if most is not None and any(key.end - key.start > timedelta(days=most) for key in keys if key not in existing):
-            reason = f"Credential lifetime exceeds the max value allowed as per assigned policy '{POLICY}'."
-            raise ServiceError(400, "CredentialInvalidLifetimeAsPerAppPolicy", reason)
+            raise refusal("CredentialInvalidLifetimeAsPerAppPolicy", policy=POLICY)
         return keys
 
     async def remove(self, request: Request) -> Response:
@@ -170,20 +170,16 @@ class Collection(ABC):
         entry = self.addressed(request)
         permissions.require_write(caller, entry)
         if self.directory.service_principal(owner) is None:
-            raise representation.not_found(owner)
+            raise refusal("Request_ResourceNotFound", wanted=owner)
         if owner in entry.owners:
-            raise ServiceError(
-                400,
-                "Request_BadRequest",
-                "One or more added object references already exist for the following modified properties: 'owners'.",
-            )
+            raise refusal("Request_BadRequest owner twice")
         self.directory.update(replace(entry, owners=(*entry.owners, owner)))
         return Response(status_code=204)
 
     async def drop_owner(self, request: Request) -> Response:
         entry, owner = self.owned(request), request.path_params["owner"].lower()
         if owner not in entry.owners:
-            raise representation.not_found(owner)
+            raise refusal("Request_ResourceNotFound", wanted=owner)
         self.directory.update(replace(entry, owners=tuple(other for other in entry.owners if other != owner)))
         return Response(status_code=204)
 
@@ -203,7 +199,7 @@ class Collection(ABC):
         gone = str((await json_object(request)).get("keyId")).lower()
         kept = tuple(password for password in entry.passwords if password.key_id != gone)
         if len(kept) == len(entry.passwords):
-            raise ServiceError(400, "Request_BadRequest", f"No password credential found with keyId '{gone}'.")
+            raise refusal("Request_BadRequest unknown secret", key=gone)
         self.directory.update(replace(entry, passwords=kept))
         return Response(status_code=204)
 
@@ -217,7 +213,7 @@ class Collection(ABC):
         app_id = request.path_params["app_id"].lower()
         entry = self.by_app_id(app_id)
         if entry is None:
-            raise representation.not_found(app_id)
+            raise refusal("Request_ResourceNotFound", wanted=app_id)
         return entry
 
     def owned(self, request: Request) -> Entry:
@@ -232,5 +228,5 @@ class Collection(ABC):
             raise not_emulated("graph", f"{object_id} of {self.name}")
         entry = self.by_object_id(object_id.lower())
         if entry is None:
-            raise representation.not_found(object_id)
+            raise refusal("Request_ResourceNotFound", wanted=object_id)
         return entry

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from localcloud.azure.graph import representation
 from localcloud.azure.shared import odata_filter
-from localcloud.azure.shared.http import ServiceError, json_object, not_emulated
+from localcloud.azure.shared.http import json_object
 from localcloud.azure.shared.odata_filter import (
     AnyOf,
     Called,
@@ -28,6 +28,7 @@ from localcloud.azure.shared.odata_filter import (
     Path,
     Value,
 )
+from localcloud.azure.shared.refusals import ServiceError, not_emulated, refusal
 from localcloud.azure.shared.understood import Understood, check_headers, check_objects, check_query, first_unknown
 
 _FILTERABLE = frozenset(
@@ -61,15 +62,15 @@ def route(
     """A route of Graph that refuses what its handler would ignore; any object of a body may have annotations."""
     understood = Understood() if reads is None else reads
 
-    def refusal(what: str) -> ServiceError:
+    def unknown(what: str) -> ServiceError:
         return not_emulated("graph", f"{what} of {method} {path}")
 
     async def checked(request: Request) -> Response:
-        check_query(request, understood.query, refusal)
-        check_headers(request.headers, understood.headers, refusal)
+        check_query(request, understood.query, unknown)
+        check_headers(request.headers, understood.headers, unknown)
         body, known = representation.without_annotations(await json_object(request)), understood.body or {}
-        if (unknown := first_unknown(body, known)) is not None:
-            raise representation.invalid_property(unknown[-1])
+        if (path_of := first_unknown(body, known)) is not None:
+            raise refusal("Request_BadRequest unknown property", name=path_of[-1])
         check_objects(body, known)
         return await handler(request)
 
@@ -114,11 +115,7 @@ def collection(
     chosen = _sorted(request, _chosen(request, items))
     begin, size = _integer(query.get("$skiptoken", "0")), _integer(query.get("$top", str(_PAGE_SIZE)))
     if not 1 <= size <= _LARGEST_PAGE:
-        raise ServiceError(
-            400,
-            "Request_UnsupportedQuery",
-            f"Invalid page size specified: '{size}'. Must be between 1 and {_LARGEST_PAGE} inclusive.",
-        )
+        raise refusal("Request_UnsupportedQuery page size", size=size, most=_LARGEST_PAGE)
     answer: dict[str, Any] = {"@odata.context": f"{_context(request)}#{name}"}
     if query.get("$count", "").lower() == "true":
         answer["@odata.count"] = len(chosen)
@@ -130,7 +127,7 @@ def collection(
 def count(request: Request, items: Iterable[dict[str, Any]]) -> str:
     """The number of items that match `$filter` and `$search`; raises 400 without the header for advanced queries."""
     if not _is_eventual(request):
-        raise ServiceError(400, "Request_BadRequest", "$count is not currently supported.")
+        raise refusal("Request_BadRequest count")
     return str(len(_chosen(request, items)))
 
 
@@ -185,7 +182,7 @@ def _context(request: Request) -> str:
 
 def _integer(text: str) -> int:
     if not text.isdecimal():
-        raise ServiceError(400, "BadRequest", f"Invalid value '{text}' for a query option: an integer is expected.")
+        raise refusal("BadRequest integer", text=text)
     return int(text)
 
 
@@ -195,15 +192,10 @@ def _search(request: Request) -> str | None:
     if expression is None:
         return None
     if not _is_eventual(request):
-        raise ServiceError(
-            400,
-            "Request_UnsupportedQuery",
-            "Request with $search query parameter only works through MSGraph with a special request header: "
-            "'ConsistencyLevel: eventual'",
-        )
+        raise refusal("Request_UnsupportedQuery search")
     match = _SEARCH.fullmatch(expression)
     if match is None:
-        raise ServiceError(400, "Request_UnsupportedQuery", f"Unsupported query: '{expression}'.")
+        raise refusal("Request_UnsupportedQuery", query=expression)
     return match[1]
 
 
@@ -228,7 +220,7 @@ def _parsed(text: str) -> Expression:
     try:
         return odata_filter.parse(text)
     except odata_filter.InvalidFilterError:
-        raise _unsupported(text) from None
+        raise refusal("Request_UnsupportedQuery", query=text) from None
 
 
 def _condition(expression: Expression, text: str, is_advanced: bool) -> Callable[[dict[str, Any]], bool]:
@@ -260,7 +252,7 @@ def _condition(expression: Expression, text: str, is_advanced: bool) -> Callable
             member in _COLLECTIONS and own == variable
         ):
             return lambda item: any(value.startswith(part) for value in _values(item, member))
-    raise _unsupported(text)
+    raise refusal("Request_UnsupportedQuery", query=text)
 
 
 def _values(item: dict[str, Any], member: str) -> list[str]:
@@ -274,7 +266,3 @@ def _is(actual: object, asked: Value) -> bool:
     if isinstance(actual, str) and isinstance(asked, str):
         return actual.casefold() == asked.casefold()
     return actual == asked
-
-
-def _unsupported(text: str) -> ServiceError:
-    return ServiceError(400, "Request_UnsupportedQuery", f"Unsupported query: '{text}'.")

@@ -12,7 +12,8 @@ from typing import Final
 from starlette.requests import Request
 
 from localcloud.azure.shared.faults import TokenBuckets
-from localcloud.azure.shared.http import ServiceError, bearer, cloud_of
+from localcloud.azure.shared.http import bearer, cloud_of
+from localcloud.azure.shared.refusals import refusal
 from localcloud.azure.tenant.objects import Application, ServicePrincipal
 from localcloud.azure.tenant.tokens import GRAPH_APP_ID, Caller, InvalidTokenError, Tokens, audiences
 
@@ -51,7 +52,9 @@ class GraphThrottle:
             ]
         for kind, holder, amount, scope, reason in costs:
             if seconds := self._buckets.wait(holder, kind, amount):
-                raise _throttled(seconds, f"{scope}/{caller.client_id}/{caller.tenant_id}", reason)
+                headers = {"Retry-After": str(seconds), "x-ms-throttle-information": reason}
+                headers["x-ms-throttle-scope"] = f"{scope}/{caller.client_id}/{caller.tenant_id}"
+                raise refusal("TooManyRequests", headers)
         for kind, holder, amount, _, _ in costs:
             self._buckets.take(holder, kind, amount)
 
@@ -74,11 +77,6 @@ def _last(request: Request) -> str:
     return request.url.path.rpartition("/")[2]
 
 
-def _throttled(seconds: int, scope: str, reason: str) -> ServiceError:
-    headers = {"Retry-After": str(seconds), "x-ms-throttle-scope": scope, "x-ms-throttle-information": reason}
-    return ServiceError(429, "TooManyRequests", "Please retry again later.", headers)
-
-
 WRITE_OWNED = "Application.ReadWrite.OwnedBy"
 WRITE_ALL = "Application.ReadWrite.All"
 # Graph v1.0 reference, directoryObject: getMemberGroups, "Group memberships for a user"; the same for either kind.
@@ -99,11 +97,11 @@ class GraphGuard:
         """The caller behind the bearer; raises 401 without a valid one for Graph, and 429 beyond a limit."""
         token = bearer(request)
         if token is None:
-            raise ServiceError(401, "InvalidAuthenticationToken", "Access token is empty.")
+            raise refusal("InvalidAuthenticationToken", reason="Access token is empty.")
         try:
             caller = self._tokens.verify(token, (*audiences(cloud_of(request.scope)).graph, GRAPH_APP_ID))
         except InvalidTokenError as error:
-            raise ServiceError(401, "InvalidAuthenticationToken", error.reason) from None
+            raise refusal("InvalidAuthenticationToken", reason=error.reason) from None
         self._throttle.take(caller, request)
         return caller
 
@@ -112,28 +110,28 @@ def require_memberships(caller: Caller) -> None:
     """Raises 403 unless the caller may read the groups of a user, for itself or on a user's behalf."""
     granted = caller.roles | caller.scopes
     if not (granted & _READ_DIRECTORY or (granted & _READ_USERS and granted & _READ_GROUPS)):
-        raise denied()
+        raise refusal("Authorization_RequestDenied")
 
 
 def require_read(caller: Caller) -> None:
     """Raises 403 unless the caller may read applications and service principals."""
     if not caller.roles & _READ:
-        raise denied()
+        raise refusal("Authorization_RequestDenied")
 
 
 def require_create(caller: Caller) -> None:
     """Raises 403 unless the caller may create an application."""
     if not caller.roles & {WRITE_OWNED, WRITE_ALL}:
-        raise denied()
+        raise refusal("Authorization_RequestDenied")
 
 
 def require_write(caller: Caller, entry: Application | ServicePrincipal) -> None:
     """Raises 403 unless the caller may change, delete or restore `entry`."""
     if isinstance(entry, ServicePrincipal) and entry.kind == "ManagedIdentity":
-        raise denied()
+        raise refusal("Authorization_RequestDenied")
     owned = WRITE_OWNED in caller.roles and caller.object_id in entry.owners
     if WRITE_ALL not in caller.roles and not owned:
-        raise denied()
+        raise refusal("Authorization_RequestDenied")
 
 
 def require_create_principal(caller: Caller, application: Application | None) -> None:
@@ -141,11 +139,7 @@ def require_create_principal(caller: Caller, application: Application | None) ->
     require_create(caller)
     owned = application is not None and caller.object_id in application.owners
     if WRITE_ALL not in caller.roles and not owned:
-        # Graph's message, verbatim; it is also sent while a replica does not know the application yet.
-        raise denied(
-            "When using this permission, the backing application of the service principal being created "
-            "must in the local tenant"
-        )
+        raise refusal("Authorization_RequestDenied foreign application")
 
 
 def initial_owners(caller: Caller, requested: tuple[str, ...]) -> tuple[str, ...]:
@@ -153,7 +147,3 @@ def initial_owners(caller: Caller, requested: tuple[str, ...]) -> tuple[str, ...
     if WRITE_ALL in caller.roles or caller.object_id in requested:
         return requested
     return (caller.object_id, *requested)
-
-
-def denied(message: str = "Insufficient privileges to complete the operation.") -> ServiceError:
-    return ServiceError(403, "Authorization_RequestDenied", message)

@@ -16,7 +16,7 @@ from typing import Any
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from localcloud.azure.shared.http import ServiceError, not_emulated
+from localcloud.azure.shared.refusals import not_emulated, refusal
 from localcloud.azure.shared.understood import Members
 from localcloud.azure.tenant.objects import Application, KeyCredential, PasswordCredential, ServicePrincipal, User
 from localcloud.core import clock
@@ -131,11 +131,11 @@ def writable(body: Mapping[str, Any], kind: type[Application | ServicePrincipal]
         if name in _NOT_EMULATED[kind]:
             raise not_emulated("graph", f"the property {name} of {TYPES[kind].rpartition('.')[2]}")
         if name not in known and name not in structural:
-            raise invalid_property(name)
+            raise refusal("Request_BadRequest unknown property", name=name)
     properties = {name: value for name, value in body.items() if name in known}
     for name in _TEXTS & properties.keys():
         if not isinstance(properties[name], list) or not all(isinstance(item, str) for item in properties[name]):
-            raise _ill_typed("Collection(Edm.String)")
+            raise refusal("Request_BadRequest another type", type="Collection(Edm.String)")
     return properties
 
 
@@ -150,18 +150,8 @@ def text(body: Mapping[str, Any], name: str) -> str | None:
     """A member that is a text or null; raises 400."""
     value = body.get(name)
     if value is not None and not isinstance(value, str):
-        raise _ill_typed("Edm.String")
+        raise refusal("Request_BadRequest another type", type="Edm.String")
     return value
-
-
-def _ill_typed(expected: str) -> ServiceError:
-    message = f"Cannot convert a value to the expected type '{expected}'."
-    return ServiceError(400, "Request_BadRequest", message)
-
-
-def invalid_property(name: str) -> ServiceError:
-    """400 for a property that Graph does not know there."""
-    return ServiceError(400, "Request_BadRequest", f"Invalid property '{name}'.")
 
 
 def without_annotations(value: Any) -> Any:
@@ -179,7 +169,7 @@ def owners(body: Mapping[str, Any]) -> tuple[str, ...]:
     """Object ids from `owners@odata.bind`, whose entries are URLs of directory objects."""
     bound = body.get(OWNERS) or []
     if not isinstance(bound, list):
-        raise _ill_typed("Collection(Edm.String)")
+        raise refusal("Request_BadRequest another type", type="Collection(Edm.String)")
     return tuple(str(url).rstrip("/").rpartition("/")[2] for url in bound)
 
 
@@ -197,29 +187,20 @@ def _key_credential(body: dict[str, Any], existing: Mapping[str, KeyCredential])
     key_id, content = body.get("keyId"), body.get("key")
     if (known := existing.get(str(key_id).lower())) is not None:
         if content is not None and _certificate(content) != x509.load_der_x509_certificate(known.certificate):
-            raise ServiceError(
-                400, "Request_BadRequest", f"Update to existing credential with KeyId '{key_id}' is not allowed."
-            )
+            raise refusal("Request_BadRequest key changed", key=key_id)
         return known
     for name, accepted in (("type", "AsymmetricX509Cert"), ("usage", "Verify")):
         if body.get(name) != accepted:
-            raise ServiceError(
-                400,
-                "Request_BadRequest",
-                f'The value for the property "{name}" in one of your credentials is invalid. '
-                f"Acceptable values are {accepted}.",
-            )
+            raise refusal("Request_BadRequest key of another kind", name=name, accepted=accepted)
     if key_id is not None and not is_uuid(key_id):
-        raise ServiceError(
-            400, "Request_BadRequest", f"Cannot convert the literal '{key_id}' to the expected type 'Edm.Guid'."
-        )
+        raise refusal("Request_BadRequest key id", key=key_id)
     certificate = _certificate(content)
     key = KeyCredential.of(certificate, key_id=key_id, display_name=text(body, "displayName"))
     start, end = _date(body, "startDateTime", key.start), _date(body, "endDateTime", key.end)
     if not key.start <= start:
-        raise ServiceError(400, "KeyCredentialsInvalidStartDate", "Key credential start date is invalid.")
+        raise refusal("KeyCredentialsInvalidStartDate")
     if not max(start, clock.now()) < end <= key.end:
-        raise ServiceError(400, "KeyCredentialsInvalidEndDate", "Key credential end date is invalid.")
+        raise refusal("KeyCredentialsInvalidEndDate")
     identifier = _key_json(key, with_content=False)["customKeyIdentifier"]
     if body.get("customKeyIdentifier") not in (None, identifier):
         raise not_emulated("graph", "a customKeyIdentifier beside the certificate's thumbprint")
@@ -237,14 +218,10 @@ def _certificate(content: object) -> x509.Certificate:
         is_pem = raw.lstrip().startswith(b"-----BEGIN")
         certificate = x509.load_pem_x509_certificate(raw) if is_pem else x509.load_der_x509_certificate(raw)
     except (binascii.Error, ValueError):
-        raise _invalid_key() from None
+        raise refusal("Request_BadRequest value", name="keyCredentials") from None
     if not isinstance(certificate.public_key(), rsa.RSAPublicKey):
-        raise _invalid_key()
+        raise refusal("Request_BadRequest value", name="keyCredentials")
     return certificate
-
-
-def _invalid_key() -> ServiceError:
-    return ServiceError(400, "Request_BadRequest", "Invalid value specified for property 'keyCredentials'.")
 
 
 def _date(body: Mapping[str, Any], name: str, default: datetime) -> datetime:
@@ -253,7 +230,7 @@ def _date(body: Mapping[str, Any], name: str, default: datetime) -> datetime:
     try:
         return parse_rfc3339(str(body[name]))
     except ValueError as error:
-        raise ServiceError(400, "Request_BadRequest", f"Invalid value for property '{name}': {error}.") from None
+        raise refusal("Request_BadRequest date", name=name, problem=error) from None
 
 
 def password_json(password: PasswordCredential) -> dict[str, Any]:
@@ -294,11 +271,3 @@ def user_json(user: User) -> dict[str, Any]:
         "userPrincipalName": user.user_principal_name,
         "mail": None,
     }
-
-
-def not_found(wanted: str) -> ServiceError:
-    return ServiceError(
-        404,
-        "Request_ResourceNotFound",
-        f"Resource '{wanted}' does not exist or one of its queried reference-property objects are not present.",
-    )

@@ -15,7 +15,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.local_azure import LocalAzure
-from localcloud.azure.shared.http import ServiceError, service_app
+from localcloud.azure.shared.http import service_app
+from localcloud.azure.shared.refusals import ServiceError, refusal
 from localcloud.azure.shared.understood import Understood, operation
 from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.azure.tenant.tokens import EXCHANGE, exchange_issuer, first_party_audiences
@@ -52,12 +53,7 @@ class _Imds:
         principal = self._chosen({name: query[name] for name in _SELECTORS if query.get(name)})
         resource = query["resource"]
         if resource not in (EXCHANGE, *first_party_audiences()) and not self._cloud.directory.offers(resource):
-            raise ServiceError(
-                400,
-                "invalid_resource",
-                f"AADSTS500011: The resource principal named {resource} was not found in the tenant named "
-                f"{self._cloud.tenant_id}.",
-            )
+            raise refusal("invalid_resource unknown to IMDS", resource=resource, tenant=self._cloud.tenant_id)
         now = int(clock.now().timestamp())
         seconds = int(_LIFETIME.total_seconds())
         return JSONResponse(
@@ -115,7 +111,7 @@ def _selector(principal: ServicePrincipal, name: str) -> str:
 
 
 def _invalid(description: str) -> ServiceError:
-    return ServiceError(400, "invalid_request", description)
+    return refusal("invalid_request", problem=description)
 
 
 def _render(error: ServiceError) -> Response:

@@ -17,13 +17,13 @@ from starlette.routing import BaseRoute
 
 from localcloud.azure.keyvault import certificates, errors, guard
 from localcloud.azure.keyvault.certificates import Certificates
-from localcloud.azure.keyvault.errors import VaultError
 from localcloud.azure.keyvault.guard import LISTED, VaultCall, VaultGuard, page
 from localcloud.azure.keyvault.keys import Keys, KeyVersion
 from localcloud.azure.keyvault.secrets import VAULTS, DeletedSecret, SecretChange, Secrets, Vaults
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.shared.http import service_app
+from localcloud.azure.shared.refusals import ServiceError, refusal
 from localcloud.azure.shared.understood import Members
 from localcloud.core.store import Document
 
@@ -65,7 +65,7 @@ def _recover_secret(cloud: LocalAzure, name: str, secret: str, resource_id: str)
         if vault is None:
             raise NotDeletedError(f"no vault {name}")
         Secrets(cloud.store).recover(vault, secret)
-    except VaultError:
+    except ServiceError:
         raise NotDeletedError(f"no deleted secret {resource_id}") from None
 
 
@@ -114,7 +114,7 @@ class SecretPlane:
         if secret_version is None:
             raise errors.not_found("secret", call.name, version)
         if not secret_version.enabled:
-            raise errors.secret_disabled()
+            raise refusal("Forbidden disabled secret")
         return JSONResponse(guard.secret_bundle(call.vault, secret_version, self._secrets.value(secret_version)))
 
     async def set_secret(self, call: VaultCall) -> Response:
@@ -235,14 +235,14 @@ class KeyPlane:
         if not self._keys.versions(call.vault, call.name):
             try:
                 return self._certificates.key(call.vault, call.name, version)
-            except VaultError:
+            except ServiceError:
                 pass
         return self._keys.find(call.vault, call.name, version)
 
     def _of_certificate(self, call: VaultCall) -> list[KeyVersion]:
         try:
             versions = self._certificates.versions(call.vault, call.name)
-        except VaultError:
+        except ServiceError:
             return []
         return [self._certificates.key(call.vault, call.name, version.version) for version in versions]
 
@@ -308,7 +308,7 @@ class CertificatePlane:
         return page(call, [])
 
     async def issuer(self, call: VaultCall) -> Response:
-        raise errors.issuer_not_found(call.part("issuer"))
+        raise refusal("CertificateIssuerNotFound", name=call.part("issuer"))
 
     async def list_deleted(self, call: VaultCall) -> Response:
         certificates = self._certificates.all_deleted(call.vault)

@@ -18,13 +18,13 @@ from starlette.routing import Route
 
 from localcloud.azure.keyvault import errors
 from localcloud.azure.keyvault.certificates import CertificateVersion
-from localcloud.azure.keyvault.errors import VaultError
 from localcloud.azure.keyvault.keys import KeyVersion, base64url
 from localcloud.azure.keyvault.secrets import DeletedSecret, KeyVault, SecretVersion, Vaults
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.shared.faults import TokenBuckets
-from localcloud.azure.shared.http import ServiceError, authority_of, bearer, cloud_of, json_object
+from localcloud.azure.shared.http import authority_of, bearer, cloud_of, json_object
+from localcloud.azure.shared.refusals import ServiceError, refusal
 from localcloud.azure.shared.understood import Members, check_headers, check_query, first_unknown
 from localcloud.azure.tenant.tokens import Caller, InvalidTokenError, audiences
 from localcloud.core.certificates import thumbprint
@@ -49,12 +49,12 @@ class VaultThrottle:
         self._buckets = TokenBuckets(limits)
 
     def take(self, vault: KeyVault, kind: str) -> None:
-        """Count one request to a vault; raises VaultError, 429, when the limit is reached. Such a request is not
+        """Count one request to a vault; raises ServiceError, 429, when the limit is reached. Such a request is not
         counted ("Azure Key Vault throttling guidance").
         """
         holder = vault.name.lower()
         if self._buckets.wait(holder, kind):
-            raise errors.throttled()
+            raise refusal("Throttled")
         self._buckets.take(holder, kind)
 
 
@@ -131,7 +131,7 @@ class VaultGuard:
         """
         kind, is_change = kind_of(method, path), method != "GET" if changes is None else changes
 
-        def refusal(what: str) -> ServiceError:
+        def unknown(what: str) -> ServiceError:
             return errors.not_emulated(f"{what} of {method} {path}")
 
         async def authorized(request: Request) -> Response:
@@ -140,12 +140,12 @@ class VaultGuard:
             self._throttle.take(vault, kind)
             _check_version(request.query_params.get("api-version", ""))
             if is_change and self._cloud.holder.now().is_read_only(vault.name):
-                raise errors.read_only(vault.name)
-            check_query(request, {"api-version", *query.split()}, refusal)
-            check_headers(request.headers, (), refusal)
+                raise refusal("Forbidden failover", vault=vault.name)
+            check_query(request, {"api-version", *query.split()}, unknown)
+            check_headers(request.headers, (), unknown)
             document = await json_object(request)
-            if (unknown := first_unknown(document, {**_ANSWERED, **(body or {})})) is not None:
-                raise errors.bad_parameter(f"Unrecognized property '{'.'.join(unknown)}' in the request body.")
+            if (member := first_unknown(document, {**_ANSWERED, **(body or {})})) is not None:
+                raise errors.bad_parameter(f"Unrecognized property '{'.'.join(member)}' in the request body.")
             call = VaultCall(request, vault, caller, document)
             if action is not None:
                 self.require(call, action)
@@ -168,7 +168,7 @@ class VaultGuard:
         else:
             vault, missing = None, f"{host!r} names no vault: <vault>.{suffix} is expected."
         if vault is None:
-            raise VaultError(404, "VaultNotFound", missing)
+            raise refusal("VaultNotFound", problem=missing)
         return replace(vault, suffix=suffix)
 
     def _caller(self, request: Request) -> Caller:
@@ -180,8 +180,8 @@ class VaultGuard:
             raise errors.unauthorized("AKV10000: Request is missing a Bearer or PoP token.", challenge)
         try:
             return self._cloud.tokens.verify(token, accepted)
-        except InvalidTokenError as refusal:
-            raise errors.unauthorized(f"Error validating token: {refusal.reason}", challenge) from None
+        except InvalidTokenError as invalid:
+            raise errors.unauthorized(f"Error validating token: {invalid.reason}", challenge) from None
 
     def require(self, call: VaultCall, *actions: str) -> None:
         """Refuse a caller to whom no role grants one of these data actions on the item or the vault; raises 403."""
@@ -190,7 +190,7 @@ class VaultGuard:
         named = [f"Microsoft.KeyVault/vaults/{action}" for action in actions]
         allowed = self._cloud.authorization.allowed
         if not any(allowed(call.caller.object_id, action, scope, data=True) for action in named):
-            raise errors.forbidden_by_rbac(call.caller, named[0], scope, call.vault.name, call.vault.location)
+            raise refusal("Forbidden", caller=call.caller, action=named[0], resource=scope.lower(), vault=call.vault)
 
 
 def page(call: VaultCall, items: list[dict[str, Any]]) -> Response:

@@ -20,6 +20,7 @@ from jwt.utils import base64url_encode, to_base64url_uint
 
 from localcloud.azure.keyvault import errors
 from localcloud.azure.keyvault.secrets import KEY_KIND, KeyVault, SecretChange
+from localcloud.azure.shared.refusals import refusal
 from localcloud.core.certificates import KEY_SIZES, private_pem
 from localcloud.core.clock import now
 from localcloud.core.store import Store
@@ -56,14 +57,14 @@ class KeyVersion:
     def require(self, operation: str) -> None:
         """Refuse an operation that the key does not allow; raises 403. An expired key still decrypts."""
         if operation not in self.operations:
-            raise errors.key_not_usable(operation, "permitted on this key", "KeyOperationForbidden")
+            raise refusal("Forbidden operation of a key", operation=operation)
         if not self.enabled:
-            raise errors.key_not_usable(operation, "allowed on a disabled key", "KeyDisabled")
+            raise refusal("Forbidden disabled key", operation=operation)
         instant, is_public = int(now().timestamp()), operation in ("encrypt", "wrapKey")
         if is_public and self.nbf is not None and instant < self.nbf:
-            raise errors.key_not_usable(operation, "allowed on a key that is not yet valid", "KeyNotYetValid")
+            raise refusal("Forbidden early key", operation=operation)
         if is_public and self.exp is not None and instant >= self.exp:
-            raise errors.key_not_usable(operation, "allowed on an expired key", "KeyExpired")
+            raise refusal("Forbidden expired key", operation=operation)
 
 
 class Keys:

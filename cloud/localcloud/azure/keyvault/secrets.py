@@ -15,6 +15,7 @@ from typing import Any, Final, TypeGuard
 
 from localcloud.azure.keyvault import errors
 from localcloud.azure.resource_store import Resources
+from localcloud.azure.shared.refusals import refusal
 from localcloud.core.clock import now
 from localcloud.core.clouds import CLOUDS, DEFAULT_CLOUD
 from localcloud.core.store import Document, Store
@@ -274,9 +275,9 @@ class Secrets:
         with self._store.transaction():
             existing = self._load(vault, name)
             if isinstance(existing, DeletedSecret):
-                raise errors.name_is_deleted(existing.secret.name)
+                raise refusal("Conflict deleted secret", name=existing.secret.name)
             if existing and existing.current.managed and not managed:
-                raise errors.managed("set")
+                raise refusal("Forbidden secret of a certificate", operation="set")
             instant = int(now().timestamp())
             version = SecretVersion(
                 name=existing.name if existing else name,
@@ -314,7 +315,7 @@ class Secrets:
             if secret is None:
                 raise errors.not_found("secret", name)
             if secret.current.managed and not managed:
-                raise errors.managed("delete")
+                raise refusal("Forbidden secret of a certificate", operation="delete")
             deleted = DeletedSecret(secret, now())
             self._save(vault, secret, deleted.deleted_at)
         return deleted
@@ -333,7 +334,7 @@ class Secrets:
         if self.find_deleted(vault, name) is None:
             raise errors.not_found("secret", name)
         if vault.is_purge_protected:
-            raise errors.purge_protected(vault.name, vault.location)
+            raise refusal("Forbidden purge", vault=vault.name, location=vault.location)
         self._store.delete(SECRET_KIND, vault.key(name))
 
     def _everything(self, vault: KeyVault) -> Iterator[KeyVaultSecret | DeletedSecret | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from email.utils import format_datetime
 from typing import Any, Final, TypeVar
@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from localcloud.azure.shared.faults import Faults
 from localcloud.azure.shared.held import FaultHolder, HeldAnswer, HeldDelivery, Match
+from localcloud.azure.shared.refusals import ServiceError, not_emulated, refusal
 from localcloud.core import clock
 from localcloud.core.clouds import CLOUDS, DEFAULT_CLOUD, Cloud, named
 from localcloud.core.serving import DROP
@@ -103,34 +104,6 @@ _log: Final = logging.getLogger(__name__)
 _Held = TypeVar("_Held", bound=Match)
 
 
-class ServiceError(Exception):
-    """An error answer: HTTP status, the service's own error code and message, and additional headers."""
-
-    def __init__(self, status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(f"{status} {code}: {message}")
-        self.status = status
-        self.code = code
-        self.message = message
-        self.headers = dict(headers or {})
-
-
-_TITLES: Final = {
-    "arm": "Azure Resource Manager",
-    "entra": "Entra ID",
-    "graph": "Microsoft Graph",
-    "keyvault": "Key Vault",
-    "blob": "Blob Storage",
-    "imds": "IMDS",
-    "aks-webhooks": "AKS's webhooks",
-}
-
-
-def not_emulated(service: str, what: str) -> ServiceError:
-    """501: Azure would do this, the local cloud does not."""
-    title = _TITLES.get(service, service)
-    return ServiceError(501, "NotEmulated", f"The local cloud does not emulate {what} of {title}; see COVERAGE.md.")
-
-
 Render = Callable[[ServiceError], Response]
 
 
@@ -164,9 +137,7 @@ def service_app(
 
     async def broken(_: Request, error: Exception) -> Response:
         # The server logs it with its trace: Starlette raises it again after this answer.
-        return render(
-            ServiceError(500, "InternalServerError", f"The local {service} service failed: {type(error).__name__}.")
-        )
+        return render(refusal("InternalServerError", service=service, error=type(error).__name__))
 
     async def not_stored(request: Request, error: StoreError) -> Response:
         _log.error("%s failed %s %s: %s", service, request.method, request.url.path, error)
@@ -193,11 +164,9 @@ async def json_object(request: Request) -> dict[str, Any]:
     try:
         body = await request.json()
     except ValueError:
-        raise ServiceError(
-            400, "InvalidRequestContent", "The request content was invalid and could not be deserialized."
-        ) from None
+        raise refusal("InvalidRequestContent no JSON") from None
     if not isinstance(body, dict):
-        raise ServiceError(400, "InvalidRequestContent", "The request content was invalid: a JSON object is expected.")
+        raise refusal("InvalidRequestContent no object")
     return body
 
 

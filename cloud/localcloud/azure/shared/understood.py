@@ -17,7 +17,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from localcloud.azure.shared.http import ServiceError, json_object, not_emulated
+from localcloud.azure.shared.http import json_object
+from localcloud.azure.shared.refusals import ServiceError, not_emulated, refusal
 
 Members: TypeAlias = Mapping[str, "Members | None"]
 """The members of a JSON object; of each the members in it, also within a list, or None for any content."""
@@ -62,15 +63,15 @@ class Understood:
         members = dict.fromkeys(body.split()) if isinstance(body, str) else body
         return cls(frozenset(query.split()), frozenset(headers.split()), members)
 
-    async def check(self, request: Request, refusal: Refusal) -> None:
+    async def check(self, request: Request, refuse: Refusal) -> None:
         """Refuse the request if it has anything else; the body is checked if it is JSON."""
-        check_query(request, self.query, refusal)
-        check_headers(request.headers, self.headers, refusal)
+        check_query(request, self.query, refuse)
+        check_headers(request.headers, self.headers, refuse)
         if self.body is None:
             return
         body = await json_object(request)
         if (path := first_unknown(body, self.body)) is not None:
-            raise refusal(f"the member {'.'.join(path)} of the body")
+            raise refuse(f"the member {'.'.join(path)} of the body")
         check_objects(body, self.body)
 
 
@@ -85,22 +86,22 @@ def operation(service: str, path: str, handler: Handler, *methods: str, reads: U
     return Route(path, checked, methods=[*methods])
 
 
-def check_query(request: Request, known: Iterable[str], refusal: Refusal) -> None:
+def check_query(request: Request, known: Iterable[str], refuse: Refusal) -> None:
     """Refuse a query option that is unknown or repeated."""
     names = Counter(name.lower() for name, _ in request.query_params.multi_items())
     for name in request.query_params:
         if name.lower() not in known:
-            raise refusal(f"the query option {name}")
+            raise refuse(f"the query option {name}")
         if names[name.lower()] > 1:
-            raise refusal(f"the query option {name} more than once")
+            raise refuse(f"the query option {name} more than once")
 
 
-def check_headers(headers: Headers, known: Iterable[str], refusal: Refusal) -> None:
+def check_headers(headers: Headers, known: Iterable[str], refuse: Refusal) -> None:
     """Refuse a header that is not known and may change what the operation does."""
     for name, value in headers.items():
         # Some clients send headers without meaning.
         if value.strip() and name not in known and not is_neutral(name):
-            raise refusal(f"the header {name}")
+            raise refuse(f"the header {name}")
 
 
 def is_neutral(name: str) -> bool:
@@ -132,12 +133,7 @@ def check_objects(body: Mapping[str, Any], known: Members, *path: str) -> None:
             continue
         for item in value if isinstance(value, list) else [value]:
             if not isinstance(item, Mapping):
-                raise ServiceError(
-                    400,
-                    "InvalidRequestContent",
-                    "The request content was invalid and could not be deserialized: "
-                    f"'{'.'.join((*path, name))}: a JSON object is expected'.",
-                )
+                raise refusal("InvalidRequestContent", problem=f"{'.'.join((*path, name))}: a JSON object is expected")
             check_objects(item, below, *path, name)
 
 

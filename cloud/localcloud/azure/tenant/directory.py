@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from localcloud.azure.shared.faults import Faults
-from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.refusals import refusal
 from localcloud.azure.tenant.objects import Application, KeyCredential, ServicePrincipal
 from localcloud.core import clock
 from localcloud.core.store import Store, from_document, to_document
@@ -128,13 +128,9 @@ class Directory:
         """The one service principal of an application; raises 400 NoBackingApplicationObject, or 409 for a second."""
         application = self.application_by_app(app_id)
         if application is None:
-            raise ServiceError(
-                400,
-                "NoBackingApplicationObject",
-                f"The appId '{app_id}' of the service principal does not reference a valid application object.",
-            )
+            raise refusal("NoBackingApplicationObject", app=app_id)
         if self.service_principal_by_app(app_id):
-            raise _principal_name_taken(app_id)
+            raise refusal("Request_MultipleObjectsWithSameKeyValue principal", app=app_id)
         principal = ServicePrincipal(
             object_id=str(uuid.uuid4()),
             app_id=application.app_id,
@@ -259,7 +255,7 @@ class Directory:
                 self._refuse_taken_names(entry)
                 returning += [candidate for candidate in restorable.values() if _is_principal_of(candidate, entry)]
             elif self.service_principal_by_app(entry.app_id):
-                raise _principal_name_taken(entry.app_id)
+                raise refusal("Request_MultipleObjectsWithSameKeyValue principal", app=entry.app_id)
             for returned in returning:
                 self._save(returned)
                 self._store.delete(_DELETED, returned.object_id)
@@ -292,10 +288,10 @@ class Directory:
         if unique_name is not None and any(
             other.properties.get("uniqueName") == unique_name for other in (*others, *deleted)
         ):
-            raise _property_taken("uniqueName")
+            raise refusal("Request_BadRequest name taken", name="uniqueName")
         uris = set(application.properties.get("identifierUris", ()))
         if uris and any(uris & set(other.properties.get("identifierUris", ())) for other in others):
-            raise _property_taken("identifierUris")
+            raise refusal("Request_BadRequest name taken", name="identifierUris")
 
 
 def _kinds(entry: Application | ServicePrincipal) -> tuple[str, str]:
@@ -309,17 +305,3 @@ def _deleted(document: dict[str, Any]) -> DeletedObject:
 
 def _is_principal_of(entry: Application | ServicePrincipal, application: Application) -> bool:
     return isinstance(entry, ServicePrincipal) and entry.app_id == application.app_id
-
-
-def _property_taken(name: str) -> ServiceError:
-    message = f"Another object with the same value for property {name} already exists."
-    return ServiceError(400, "Request_BadRequest", message)
-
-
-def _principal_name_taken(app_id: str) -> ServiceError:
-    return ServiceError(
-        409,
-        "Request_MultipleObjectsWithSameKeyValue",
-        "The service principal cannot be created, updated, or restored because the service principal name "
-        f"{app_id} is already in use.",
-    )

@@ -11,7 +11,7 @@ import pytest
 
 from localcloud.azure.arm.api import Throttle
 from localcloud.azure.shared.faults import NO_DELAYS, Faults
-from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.refusals import ServiceError
 from localcloud.core import clock
 from localcloud.testing.arm import GROUP, SUBSCRIPTION, ArmWorld, error
 from tests.standing_clock import standing

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from localcloud.azure.graph.api import app
 from localcloud.azure.graph.permissions import WRITE_ALL, GraphThrottle, is_write, units
 from localcloud.azure.shared.faults import NO_DELAYS, Faults
-from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.refusals import ServiceError
 from localcloud.azure.tenant.tokens import Caller
 from localcloud.testing.hosts import Certificates, Serve
 from tests.azure.graph.world import GRAPH, signed_in

@@ -11,10 +11,10 @@ import pytest
 from azure.core.exceptions import HttpResponseError
 from azure.keyvault.secrets import SecretClient
 
-from localcloud.azure.keyvault.errors import VaultError
 from localcloud.azure.keyvault.guard import VaultThrottle, kind_of
 from localcloud.azure.keyvault.secrets import KeyVault
 from localcloud.azure.shared.faults import NO_DELAYS, Faults
+from localcloud.azure.shared.refusals import ServiceError
 from localcloud.testing.arm import ArmWorld, error
 from localcloud.testing.hosts import Certificates, Serve
 from tests.azure.keyvault.conftest import PrincipalCredential
@@ -41,7 +41,7 @@ def test_the_limits_are_key_vaults_own_unless_configured(kind: str, most: int, s
         standing.advance(seconds)
         for _ in range(most):
             throttle.take(_VAULT, kind)
-        with pytest.raises(VaultError, match="429 Throttled"):
+        with pytest.raises(ServiceError, match="429 Throttled"):
             throttle.take(_VAULT, kind)
 
 
@@ -91,7 +91,7 @@ def test_another_vault_is_counted_apart() -> None:
     throttle = VaultThrottle({"other": (1, 0.1)})
     throttle.take(_VAULT, "other")
     throttle.take(KeyVault({"name": "kv-two"}), "other")
-    with pytest.raises(VaultError, match="Throttled"):
+    with pytest.raises(ServiceError, match="Throttled"):
         throttle.take(KeyVault({"name": "KV-One"}), "other")
 
 

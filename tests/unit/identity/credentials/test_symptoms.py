@@ -11,7 +11,7 @@ from azure.core.exceptions import ClientAuthenticationError
 from identity.aks.sign_in import explained
 from identity.credentials.symptom import GENERIC_PLACEHOLDERS, Family, Symptom, az_login
 from identity.credentials.symptoms import SYMPTOMS, find, fix_of_read
-from localcloud.testing.azure import keyvault_errors as errors
+from localcloud.testing.azure import refusal
 
 ROWS = pytest.mark.parametrize("row", SYMPTOMS, ids=lambda row: row.name.replace(" ", "-"))
 
@@ -92,7 +92,7 @@ def test_the_most_telling_row_is_taken(text: str, name: str | None) -> None:
 
 
 def test_the_refusal_of_a_disabled_secret_is_not_taken_for_a_missing_role() -> None:
-    error = errors.secret_disabled()
+    error = refusal("Forbidden disabled secret")
     body = json.dumps({"error": {"code": error.code, "message": str(error), "innererror": {"code": error.inner}}})
 
     assert named(f"RESPONSE 403: 403 Forbidden\nERROR CODE: Forbidden\n{body}", Family.VAULT) == "SecretDisabled"
