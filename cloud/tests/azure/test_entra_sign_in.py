@@ -37,7 +37,7 @@ ARM = "https://management.azure.com"
 
 def test_a_deleted_application_is_kept_for_thirty_days(azure: LocalAzure) -> None:
     application = azure.directory.create_application("app")
-    azure.directory.delete_application(application.object_id)
+    azure.directory.delete(application)
 
     with clock.moved_ahead(timedelta(days=29)):
         assert [deleted.entry for deleted in azure.directory.deleted()] == [application]
@@ -275,7 +275,9 @@ def test_another_tenants_metadata_and_tokens_are_error_90002(client: TokenClient
 
 
 def test_a_deleted_application_does_not_sign_in_until_it_is_restored(client: TokenClient) -> None:
-    client.azure.directory.delete_application(client.object_id)
+    application = client.azure.directory.application(client.object_id)
+    assert application is not None
+    client.azure.directory.delete(application)
     assert client.post().json()["error_codes"] == [700016]
 
     client.azure.directory.restore(client.object_id)

@@ -298,6 +298,10 @@ class _BlobCall:
     container: str
     name: str
 
+    @property
+    def place(self) -> tuple[str, str, str]:
+        return self.account, self.container, self.name
+
 
 _Handler = Callable[[_BlobCall], Awaitable[Response]]
 
@@ -366,7 +370,7 @@ class _DataPlane:
         return self._account(call.request)
 
     async def get_blob(self, call: _BlobCall) -> Response:
-        blob = self._blobs.get(call.account, call.container, call.name)
+        blob = self._blobs.get(*call.place)
         if blob is None:
             raise refusal("BlobNotFound")
         cached = {"Cache-Control": blob.cache_control} if blob.cache_control else {}
@@ -387,7 +391,7 @@ class _DataPlane:
         kind = headers.get("x-ms-blob-type")
         if _UNLESS in headers and (headers[_UNLESS] != "*" or _COPY_SOURCE in headers):
             raise contents.not_emulated(f"the header {_UNLESS} but with * in Put Blob")
-        if _UNLESS in headers and self._blobs.get(call.account, call.container, call.name) is not None:
+        if _UNLESS in headers and self._blobs.get(*call.place) is not None:
             raise refusal("BlobAlreadyExists")
         if _COPY_SOURCE in headers:
             return self._copy(call)
@@ -399,15 +403,9 @@ class _DataPlane:
         content_type = headers.get("x-ms-blob-content-type") or headers.get("content-type")
         if any(headers.get(name) not in (None, "", md5_of(content)) for name in _HASHES):
             raise refusal("Md5Mismatch")
-        blob = self._blobs.put(
-            call.account,
-            call.container,
-            call.name,
-            content,
-            content_type or "application/octet-stream",
-            headers.get("x-ms-blob-cache-control"),
-            stated_tags(headers),
-        )
+        cached = headers.get("x-ms-blob-cache-control")
+        kind = content_type or "application/octet-stream"
+        blob = self._blobs.put(*call.place, content, kind, cached, stated_tags(headers))
         return Response(status_code=201, headers={**_headers(blob), "Content-MD5": md5_of(content)})
 
     def _copy(self, call: _BlobCall) -> Response:
@@ -416,15 +414,8 @@ class _DataPlane:
         source = self._blobs.get(call.account, container, name)
         if source is None:
             raise refusal("BlobNotFound")
-        blob = self._blobs.put(
-            call.account,
-            call.container,
-            call.name,
-            source.content,
-            source.content_type,
-            source.cache_control,
-            stated_tags(call.request.headers),
-        )
+        tags = stated_tags(call.request.headers)
+        blob = self._blobs.put(*call.place, source.content, source.content_type, source.cache_control, tags)
         done = {"x-ms-copy-id": str(uuid.uuid4()), "x-ms-copy-status": "success"}
         return Response(status_code=202, headers={**_headers(blob), **done})
 
@@ -438,7 +429,7 @@ class _DataPlane:
         return container, name
 
     async def delete_blob(self, call: _BlobCall) -> Response:
-        if not self._blobs.delete(call.account, call.container, call.name):
+        if not self._blobs.delete(*call.place):
             raise refusal("BlobNotFound")
         return Response(status_code=202)
 

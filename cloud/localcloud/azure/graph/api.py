@@ -31,16 +31,19 @@ from localcloud.azure.tenant.objects import Application, ServicePrincipal
 from localcloud.azure.tenant.tokens import Caller
 from localcloud.core import clock
 
+
+class _Part:
+    def __init__(self, cloud: LocalAzure, guard: permissions.GraphGuard) -> None:
+        self._directory, self._people, self._holder = cloud.directory, cloud.people, cloud.holder
+        self._tenant_id = cloud.tenant_id
+        self._guard = guard
+
+
 # Graph's routes to deleted items.
 
 
-class DeletedItems:
+class DeletedItems(_Part):
     """`directory/deletedItems`, which can be restored or purged."""
-
-    def __init__(self, cloud: LocalAzure, guard: permissions.GraphGuard) -> None:
-        self._directory = cloud.directory
-        self._guard = guard
-        self._tenant_id = cloud.tenant_id
 
     def routes(self) -> Sequence[BaseRoute]:
         item = "/v1.0/directory/deletedItems/{id}"
@@ -189,15 +192,8 @@ def _invalid(member: str, problem: str) -> ServiceError:
 _MOST_IDS: Final = 1000
 
 
-class DirectoryObjects:
+class DirectoryObjects(_Part):
     """Objects of any kind by their ids, with which clients find the names of principals, and the tenant's policy."""
-
-    def __init__(self, cloud: LocalAzure, guard: permissions.GraphGuard) -> None:
-        self._directory = cloud.directory
-        self._people = cloud.people
-        self._holder = cloud.holder
-        self._guard = guard
-        self._tenant_id = cloud.tenant_id
 
     def routes(self) -> Sequence[BaseRoute]:
         return [
@@ -227,19 +223,15 @@ class DirectoryObjects:
         return JSONResponse(odata.collection(request, "directoryObjects", items))
 
     def _find(self, object_id: str) -> dict[str, Any] | None:
-        entry = self._directory.service_principal(object_id) or self._directory.application(object_id)
+        entry = self._directory.application(object_id) or self._directory.service_principal(object_id)
         if entry is not None:
             return representation.typed_json(entry, self._tenant_id)
         user = self._people.user(object_id)
         return None if user is None else representation.user_json(user)
 
 
-class Users:
+class Users(_Part):
     """The signed-in user, and the groups that a user is in."""
-
-    def __init__(self, cloud: LocalAzure, guard: permissions.GraphGuard) -> None:
-        self._people = cloud.people
-        self._guard = guard
 
     def routes(self) -> Sequence[BaseRoute]:
         return [
@@ -289,7 +281,7 @@ def app(cloud: LocalAzure) -> Starlette:
     return service
 
 
-class _Applications(Collection):
+class _Applications(Collection[Application]):
     name = "applications"
     kind = Application
 
@@ -312,7 +304,7 @@ class _Applications(Collection):
                 ]
         return routes
 
-    def addressed(self, request: Request) -> Entry:
+    def addressed(self, request: Request) -> Application:
         """The application that the path names, by its unique name as well; raises 404."""
         if "unique_name" not in request.path_params:
             return super().addressed(request)
@@ -322,19 +314,11 @@ class _Applications(Collection):
             raise refusal("Request_ResourceNotFound", wanted=name)
         return entry
 
-    def _named(self, unique_name: str) -> Entry | None:
-        return next((entry for entry in self.entries() if entry.properties.get("uniqueName") == unique_name), None)
+    def _named(self, unique_name: str) -> Application | None:
+        entries = self.directory.all(Application)
+        return next((entry for entry in entries if entry.properties.get("uniqueName") == unique_name), None)
 
-    def entries(self) -> Sequence[Entry]:
-        return self.directory.applications()
-
-    def by_object_id(self, object_id: str) -> Entry | None:
-        return self.directory.application(object_id)
-
-    def by_app_id(self, app_id: str) -> Entry | None:
-        return self.directory.application_by_app(app_id)
-
-    def make(self, caller: Caller, body: dict[str, Any]) -> Entry:
+    def make(self, caller: Caller, body: dict[str, Any]) -> Application:
         permissions.require_create(caller)
         if not body.get("displayName"):
             raise refusal("Request_BadRequest no name")
@@ -344,32 +328,27 @@ class _Applications(Collection):
             representation.writable(body, Application),
         )
 
-    def delete(self, object_id: str) -> bool:
-        return self.directory.delete_application(object_id)
-
     async def federated(self, request: Request) -> Response:
         permissions.require_read(self.caller(request))
         entry = self.addressed(request)
-        assert isinstance(entry, Application)
         return JSONResponse(odata.collection(request, "federatedIdentityCredentials", map(dict, entry.federated)))
 
     async def one_federated(self, request: Request) -> Response:
         permissions.require_read(self.caller(request))
         entry, name = self.addressed(request), request.path_params["credential"]
-        assert isinstance(entry, Application)
         credential = _find_federated(entry, name)
         if credential is None:
             raise refusal("Request_ResourceNotFound", wanted=name)
         return JSONResponse(odata.entity(request, "federatedIdentityCredentials", dict(credential)))
 
     async def add_federated(self, request: Request) -> Response:
-        entry = self._owned_application(request)
+        entry = self.owned(request)
         credential = _created_federated(await json_object(request), entry)
         return self._federated_created(request, entry, credential)
 
     async def change_federated(self, request: Request) -> Response:
         """PATCH by id or name; with `Prefer: create-if-missing` it creates the credential of that name."""
-        entry, name = self._owned_application(request), request.path_params["credential"]
+        entry, name = self.owned(request), request.path_params["credential"]
         body, existing = await json_object(request), _find_federated(entry, name)
         is_upsert = odata.prefers_creation(request)
         if existing is None and not is_upsert:
@@ -382,7 +361,7 @@ class _Applications(Collection):
         return Response(status_code=204)
 
     async def remove_federated(self, request: Request) -> Response:
-        entry, name = self._owned_application(request), request.path_params["credential"]
+        entry, name = self.owned(request), request.path_params["credential"]
         gone = _find_federated(entry, name)
         if gone is None:
             raise refusal("Request_ResourceNotFound", wanted=name)
@@ -394,11 +373,6 @@ class _Applications(Collection):
     def _federated_created(self, request: Request, entry: Application, credential: dict[str, Any]) -> Response:
         self.directory.update(replace(entry, federated=(*entry.federated, credential)))
         return JSONResponse(odata.entity(request, "federatedIdentityCredentials", credential), status_code=201)
-
-    def _owned_application(self, request: Request) -> Application:
-        entry = self.owned(request)
-        assert isinstance(entry, Application)
-        return entry
 
     async def change(self, request: Request) -> Response:
         """PATCH; by unique name and with `Prefer: create-if-missing` it creates an application that is missing."""
@@ -415,20 +389,11 @@ class _Applications(Collection):
         return self.created(request, caller, {**body, "uniqueName": name})
 
 
-class _ServicePrincipals(Collection):
+class _ServicePrincipals(Collection[ServicePrincipal]):
     name = "servicePrincipals"
     kind = ServicePrincipal
 
-    def entries(self) -> Sequence[Entry]:
-        return self.directory.service_principals()
-
-    def by_object_id(self, object_id: str) -> Entry | None:
-        return self.directory.service_principal(object_id)
-
-    def by_app_id(self, app_id: str) -> Entry | None:
-        return self.directory.service_principal_by_app(app_id)
-
-    def make(self, caller: Caller, body: dict[str, Any]) -> Entry:
+    def make(self, caller: Caller, body: dict[str, Any]) -> ServicePrincipal:
         app_id = str(body.get("appId", ""))
         permissions.require_create_principal(caller, self.directory.application_by_app(app_id))
         return self.directory.create_service_principal(
@@ -436,9 +401,6 @@ class _ServicePrincipals(Collection):
             permissions.initial_owners(caller, representation.owners(body)),
             representation.writable(body, ServicePrincipal),
         )
-
-    def delete(self, object_id: str) -> bool:
-        return self.directory.delete_service_principal(object_id)
 
 
 def _render(error: ServiceError) -> Response:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Generic
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -18,7 +18,7 @@ from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.shared.http import json_object
 from localcloud.azure.shared.refusals import not_emulated, refusal
 from localcloud.azure.shared.understood import Understood
-from localcloud.azure.tenant.directory import Replicas
+from localcloud.azure.tenant.directory import Kind, Replicas
 from localcloud.azure.tenant.objects import Application, KeyCredential, PasswordCredential, ServicePrincipal
 from localcloud.azure.tenant.tokens import Caller
 
@@ -28,11 +28,11 @@ POLICY = "00000000-0000-0000-0000-000000000000"  # the id of each tenant's defau
 _FUNCTIONS = frozenset({"delta", "getByIds", "getAvailableExtensionProperties", "validateProperties", "templates"})
 
 
-class Collection(ABC):
+class Collection(ABC, Generic[Kind]):
     """A collection of directory objects and its members, addressed by object id or by application id."""
 
     name: str
-    kind: type[Entry]
+    kind: type[Kind]
 
     def __init__(self, cloud: LocalAzure, guard: permissions.GraphGuard) -> None:
         self.directory = cloud.directory
@@ -67,34 +67,21 @@ class Collection(ABC):
         return Understood.of(headers=headers, body=representation.members(self.kind))
 
     @abstractmethod
-    def entries(self) -> Sequence[Entry]:
-        """All members."""
-
-    @abstractmethod
-    def by_object_id(self, object_id: str) -> Entry | None: ...
-
-    @abstractmethod
-    def by_app_id(self, app_id: str) -> Entry | None: ...
-
-    @abstractmethod
-    def make(self, caller: Caller, body: dict[str, Any]) -> Entry:
+    def make(self, caller: Caller, body: dict[str, Any]) -> Kind:
         """Create a member from a POST body, without its certificates."""
-
-    @abstractmethod
-    def delete(self, object_id: str) -> bool: ...
 
     async def list(self, request: Request) -> Response:
         permissions.require_read(self.caller(request))
-        known = await self._known(request)
-        items = (representation.to_json(entry.seen_until(known), self._tenant_id) for entry in self.entries())
-        return JSONResponse(odata.collection(request, self.name, items, self._owners_of))
+        return JSONResponse(odata.collection(request, self.name, await self._items(request), self._owners_of))
 
     async def count(self, request: Request) -> Response:
         """The number of members, as text."""
         permissions.require_read(self.caller(request))
-        known = await self._known(request)
-        items = [representation.to_json(entry.seen_until(known), self._tenant_id) for entry in self.entries()]
-        return PlainTextResponse(odata.count(request, items))
+        return PlainTextResponse(odata.count(request, await self._items(request)))
+
+    async def _items(self, request: Request) -> Sequence[dict[str, Any]]:
+        known, entries = await self._known(request), self.directory.all(self.kind)
+        return [representation.to_json(entry.seen_until(known), self._tenant_id) for entry in entries]
 
     async def create(self, request: Request) -> Response:
         caller = self.caller(request)
@@ -149,7 +136,7 @@ class Collection(ABC):
         return keys
 
     async def remove(self, request: Request) -> Response:
-        self.delete(self.owned(request).object_id)
+        self.directory.delete(self.owned(request))
         return Response(status_code=204)
 
     async def owners(self, request: Request) -> Response:
@@ -167,7 +154,7 @@ class Collection(ABC):
         caller = self.caller(request)
         reference = (await json_object(request)).get("@odata.id", "")
         owner = str(reference).rpartition("/")[2].lower()
-        entry = self.addressed(request)
+        entry: Entry = self.addressed(request)
         permissions.require_write(caller, entry)
         if self.directory.service_principal(owner) is None:
             raise refusal("Request_ResourceNotFound", wanted=owner)
@@ -185,7 +172,7 @@ class Collection(ABC):
 
     async def add_password(self, request: Request) -> Response:
         """Create a client secret; only this answer contains its value."""
-        entry = self.owned(request)
+        entry: Entry = self.owned(request)
         wanted = (await json_object(request)).get("passwordCredential") or {}
         start, end = representation.password_dates(wanted)
         password, value = PasswordCredential.issue(representation.text(wanted, "displayName"), end)
@@ -206,27 +193,27 @@ class Collection(ABC):
     def caller(self, request: Request) -> Caller:
         return self._guard.authenticate(request)
 
-    def addressed(self, request: Request) -> Entry:
+    def addressed(self, request: Request) -> Kind:
         """The member that the path names; raises 404."""
         if "id" in request.path_params:
             return self.present(request.path_params["id"])
         app_id = request.path_params["app_id"].lower()
-        entry = self.by_app_id(app_id)
+        entry = self.directory.find_by_app(self.kind, app_id)
         if entry is None:
             raise refusal("Request_ResourceNotFound", wanted=app_id)
         return entry
 
-    def owned(self, request: Request) -> Entry:
+    def owned(self, request: Request) -> Kind:
         """The member that the path names; raises 404, and 403 unless the caller may change it."""
         caller, entry = self.caller(request), self.addressed(request)
         permissions.require_write(caller, entry)
         return entry
 
-    def present(self, object_id: str) -> Entry:
+    def present(self, object_id: str) -> Kind:
         """The member with this object id; raises 404, and 501 for a function in its place."""
         if object_id in _FUNCTIONS or object_id.startswith(("$", "microsoft.graph.")):
             raise not_emulated("graph", f"{object_id} of {self.name}")
-        entry = self.by_object_id(object_id.lower())
+        entry = self.directory.find(self.kind, object_id.lower())
         if entry is None:
             raise refusal("Request_ResourceNotFound", wanted=object_id)
         return entry

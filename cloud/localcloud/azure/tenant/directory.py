@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from localcloud.azure.shared.faults import Faults
 from localcloud.azure.shared.refusals import refusal
@@ -51,11 +51,13 @@ class Replicas:
 
 
 _APPLICATIONS = "entra-application"
-_PRINCIPALS = "entra-principal"
 _DELETED = "entra-deleted"
-# Sign-in finds both by application id; these hold {"objectId"} under it.
-_APPLICATION_IDS = "entra-application-id"
-_PRINCIPAL_IDS = "entra-principal-id"
+# Where the store has each kind; sign-in finds it by application id, under which the second holds {"objectId"}.
+_KINDS: Mapping[type[Application | ServicePrincipal], tuple[str, str]] = {
+    Application: (_APPLICATIONS, "entra-application-id"),
+    ServicePrincipal: ("entra-principal", "entra-principal-id"),
+}
+Kind = TypeVar("Kind", Application, ServicePrincipal)
 
 RETENTION = timedelta(days=30)
 """How long Entra keeps a deleted application or service principal restorable."""
@@ -97,30 +99,41 @@ class Directory:
             self._save(application)
         return application
 
+    def find(self, kind: type[Kind], object_id: str) -> Kind | None:
+        """The application or service principal with this object id, unless deleted."""
+        document = self._store.get(_KINDS[kind][0], object_id)
+        return from_document(kind, document) if document else None
+
+    def find_by_app(self, kind: type[Kind], app_id: str) -> Kind | None:
+        """That of this application (client) id, unless deleted."""
+        index = self._store.get(_KINDS[kind][1], app_id.lower())
+        return self.find(kind, index["objectId"]) if index else None
+
+    def all(self, kind: type[Kind]) -> list[Kind]:
+        """Every one of the kind, deleted ones left out."""
+        return [from_document(kind, document) for _, document in self._store.items(_KINDS[kind][0])]
+
     def application(self, object_id: str) -> Application | None:
-        """The application with this object id, unless deleted."""
-        document = self._store.get(_APPLICATIONS, object_id)
-        return from_document(Application, document) if document else None
+        return self.find(Application, object_id)
 
     def application_by_app(self, app_id: str) -> Application | None:
-        """The application with this application (client) id, unless deleted."""
-        index = self._store.get(_APPLICATION_IDS, app_id.lower())
-        return self.application(index["objectId"]) if index else None
+        return self.find_by_app(Application, app_id)
 
-    def applications(self) -> list[Application]:
-        """Every application, deleted ones left out."""
-        return [from_document(Application, document) for _, document in self._store.items(_APPLICATIONS)]
+    def service_principal(self, object_id: str) -> ServicePrincipal | None:
+        return self.find(ServicePrincipal, object_id)
 
-    def delete_application(self, object_id: str) -> bool:
-        """Move the application and its service principal to the deleted items; returns whether it existed."""
-        application = self.application(object_id)
-        if application is None:
-            return False
+    def service_principal_by_app(self, app_id: str) -> ServicePrincipal | None:
+        return self.find_by_app(ServicePrincipal, app_id)
+
+    def delete(self, entry: Application | ServicePrincipal) -> None:
+        """Move it to the deleted items, an application with its service principal; a managed identity's is purged."""
         with self._store.transaction():
-            if principal := self.service_principal_by_app(application.app_id):
+            if isinstance(entry, Application) and (principal := self.service_principal_by_app(entry.app_id)):
                 self._bury(principal)
-            self._bury(application)
-        return True
+            if isinstance(entry, ServicePrincipal) and entry.kind == "ManagedIdentity":
+                self._forget(entry)
+            else:
+                self._bury(entry)
 
     def create_service_principal(
         self, app_id: str, owners: Sequence[str] = (), properties: Mapping[str, Any] | None = None
@@ -157,42 +170,22 @@ class Directory:
         self._save(principal)
         return principal
 
-    def service_principal(self, object_id: str) -> ServicePrincipal | None:
-        """The service principal with this object id, unless deleted."""
-        document = self._store.get(_PRINCIPALS, object_id)
-        return from_document(ServicePrincipal, document) if document else None
-
-    def service_principal_by_app(self, app_id: str) -> ServicePrincipal | None:
-        """The service principal of this application (client) id, unless deleted."""
-        index = self._store.get(_PRINCIPAL_IDS, app_id.lower())
-        return self.service_principal(index["objectId"]) if index else None
-
     def offers(self, resource: str) -> bool:
         """Whether this names an application that has a service principal, by application id or identifier URI."""
         if self.service_principal_by_app(resource.removeprefix("api://")):
             return True
         named = (
             application
-            for application in self.applications()
+            for application in self.all(Application)
             if resource in application.properties.get("identifierUris", ())
         )
         return any(self.service_principal_by_app(application.app_id) for application in named)
 
-    def service_principals(self) -> list[ServicePrincipal]:
-        """Every service principal, deleted ones left out."""
-        return [from_document(ServicePrincipal, document) for _, document in self._store.items(_PRINCIPALS)]
-
     def delete_service_principal(self, object_id: str) -> bool:
-        """Move an application's principal to the deleted items; a managed identity's is purged at once."""
-        principal = self.service_principal(object_id)
-        if principal is None:
-            return False
-        with self._store.transaction():
-            if principal.kind == "ManagedIdentity":
-                self._forget(principal)
-            else:
-                self._bury(principal)
-        return True
+        """`delete` by its object id; returns whether it existed."""
+        if principal := self.service_principal(object_id):
+            self.delete(principal)
+        return principal is not None
 
     def grant(self, object_id: str, role: str) -> None:
         """Grant a service principal a Graph application permission; raises LookupError for an unknown one."""
@@ -266,22 +259,22 @@ class Directory:
         return self._store.delete(_DELETED, object_id)
 
     def _save(self, entry: Application | ServicePrincipal) -> None:
-        kind, index = _kinds(entry)
+        kind, index = _KINDS[type(entry)]
         self._store.put(kind, entry.object_id, to_document(entry))
         self._store.put(index, entry.app_id, {"objectId": entry.object_id})
 
     def _forget(self, entry: Application | ServicePrincipal) -> None:
-        kind, index = _kinds(entry)
+        kind, index = _KINDS[type(entry)]
         self._store.delete(kind, entry.object_id)
         self._store.delete(index, entry.app_id)
 
     def _bury(self, entry: Application | ServicePrincipal) -> None:
         self._forget(entry)
-        document = {"type": _kinds(entry)[0], "deletedAt": clock.now().isoformat(), "entry": to_document(entry)}
+        document = {"type": _KINDS[type(entry)][0], "deletedAt": clock.now().isoformat(), "entry": to_document(entry)}
         self._store.put(_DELETED, entry.object_id, document)
 
     def _refuse_taken_names(self, application: Application) -> None:
-        others = [other for other in self.applications() if other.object_id != application.object_id]
+        others = [other for other in self.all(Application) if other.object_id != application.object_id]
         deleted = [deleted.entry for deleted in self.deleted() if deleted.entry.object_id != application.object_id]
         unique_name = application.properties.get("uniqueName")
         # A deleted application keeps its unique name until it is purged (microsoftgraph/msgraph-bicep-types issue 137).
@@ -292,10 +285,6 @@ class Directory:
         uris = set(application.properties.get("identifierUris", ()))
         if uris and any(uris & set(other.properties.get("identifierUris", ())) for other in others):
             raise refusal("Request_BadRequest name taken", name="identifierUris")
-
-
-def _kinds(entry: Application | ServicePrincipal) -> tuple[str, str]:
-    return (_APPLICATIONS, _APPLICATION_IDS) if isinstance(entry, Application) else (_PRINCIPALS, _PRINCIPAL_IDS)
 
 
 def _deleted(document: dict[str, Any]) -> DeletedObject:
