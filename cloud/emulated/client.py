@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import httpx
 import jwt
@@ -20,7 +20,7 @@ from azure.core.exceptions import AzureError
 from azure.identity import CertificateCredential, ClientAssertionCredential
 
 from localcloud.core.clouds import LOCAL_ENVIRONMENT_VARIABLE, LOCAL_TENANT_ID, LocalEnvironment
-from plugin import UNKNOWN, CheckFailure, PluginError, Props, Value, pause, unwrap
+from plugin import UNKNOWN, Checked, CheckFailure, PluginError, Props, Provider, Resource, Value, pause, unwrap
 
 # Provider input, and the variable that the real providers read without it.
 _VARIABLES: Final[Mapping[str, str]] = {
@@ -71,19 +71,37 @@ class AzureProviderSettings:
         )
 
 
-def check_settings(plugin: str, inputs: Props, environ: Mapping[str, str] = os.environ) -> tuple[CheckFailure, ...]:
-    """The refusals of CheckConfig. A tenant that a preview does not know yet is left to Configure."""
-    problem = _refusal(plugin, inputs, environ)
-    # Without a property name the engine prints the reason alone, not the input's value.
-    return (CheckFailure("", problem),) if problem else ()
+_Session = TypeVar("_Session")
 
 
-def not_emulated(plugin: str, kind: str, token: str, known: Iterable[str]) -> PluginError:
-    """The refusal of a resource type or function (`kind`) that is not among the `known` ones."""
-    names = ", ".join(sorted(known))
-    return PluginError(
-        f'the emulated {plugin} plugin does not have the {kind} "{token}". The local cloud emulates: {names}'
-    )
+class AzureProvider(Provider, Generic[_Session]):
+    """A provider that serves the local cloud's tenant alone; `configure` opens the session of its resources."""
+
+    _resources: Mapping[str, Resource]
+    _session: _Session | None = None
+
+    def check_config(self, urn: str, old: Props | None, new: Props) -> Checked:
+        """A tenant that a preview does not know yet is left to `configure`."""
+        problem = _refusal(self.name, new, os.environ)
+        # Without a property name the engine prints the reason alone, not the input's value.
+        return Checked(new, (CheckFailure("", problem),) if problem else ())
+
+    def resource(self, type_token: str) -> Resource:
+        if type_token not in self._resources:
+            raise self.not_emulated("resource type", type_token, self._resources)
+        return self._resources[type_token]
+
+    def not_emulated(self, kind: str, token: str, known: Iterable[str]) -> PluginError:
+        """The refusal of a resource type or function (`kind`) that is not among the `known` ones."""
+        return PluginError(
+            f'the emulated {self.name} plugin does not have the {kind} "{token}". The local cloud emulates: '
+            f"{', '.join(sorted(known))}"
+        )
+
+    def _open_session(self) -> _Session:
+        if self._session is None:
+            raise PluginError(f"the {self.name} provider is not configured")
+        return self._session
 
 
 def _refusal(plugin: str, inputs: Props, environ: Mapping[str, str]) -> str | None:

@@ -5,7 +5,7 @@ The SDK shows some levels of ARM's JSON flattened away (`properties.clientId` is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from emulated.azure_native.table import ResourceRow
@@ -142,31 +142,34 @@ def _project(cls: type, values: Mapping[str, Value]) -> Props:
     return {name: _project_value(shape, values[name]) for name, shape in properties(cls).items() if name in values}
 
 
+def _inside(shape: PropertyType, value: Value, convert: Callable[[PropertyType, Value], Value]) -> Value:
+    """A list or map with its items converted, any other value as it is."""
+    if shape.kind == "list" and shape.item is not None and isinstance(value, list):
+        return [convert(shape.item, item) for item in value]
+    if shape.kind == "map" and shape.item is not None and isinstance(value, dict):
+        return {name: convert(shape.item, item) for name, item in value.items()}
+    return value
+
+
 def _project_value(shape: PropertyType, value: Value) -> Value:
     if shape.kind == "object" and isinstance(value, dict):
         return _project(shape.type, value)
     if shape.kind == "list" and isinstance(value, dict):
         return sorted(value)  # a string set
-    if shape.kind == "list" and shape.item is not None and isinstance(value, list):
-        return [_project_value(shape.item, item) for item in value]
-    if shape.kind == "map" and shape.item is not None and isinstance(value, dict):
-        return {name: _project_value(shape.item, item) for name, item in value.items()}
-    return value
+    return _inside(shape, value, _project_value)
 
 
 def _to_wire(shape: PropertyType, value: Value) -> Value:
-    if shape.kind == "object" and isinstance(value, dict):
-        shapes = properties(shape.type)
-        sent = {
-            _wire_name(shape.type, name): (
-                {name: {} for name in item} if name in _STRING_SETS else _to_wire(shapes[name], item)
-            )
-            for name, item in value.items()
-        }
-        return _with_properties(sent) if shape.type.__name__ in _FLATTENED else sent
-    if shape.kind == "list" and shape.item is not None and isinstance(value, list):
-        return [_to_wire(shape.item, item) for item in value]
-    return value
+    if shape.kind != "object" or not isinstance(value, dict):
+        return _inside(shape, value, _to_wire)
+    shapes = properties(shape.type)
+    sent = {
+        _wire_name(shape.type, name): (
+            {name: {} for name in item} if name in _STRING_SETS else _to_wire(shapes[name], item)
+        )
+        for name, item in value.items()
+    }
+    return _with_properties(sent) if shape.type.__name__ in _FLATTENED else sent
 
 
 def _with_properties(sent: dict[str, Any]) -> dict[str, Any]:
@@ -176,13 +179,8 @@ def _with_properties(sent: dict[str, Any]) -> dict[str, Any]:
 
 
 def _from_wire(shape: PropertyType, value: Any) -> Value:
-    if shape.kind == "object" and isinstance(value, dict):
-        return outputs(shape.type, value)
-    if shape.kind == "list" and shape.item is not None and isinstance(value, list):
-        return [_from_wire(shape.item, item) for item in value]
-    if shape.kind == "map" and shape.item is not None and isinstance(value, dict):
-        return {name: _from_wire(shape.item, item) for name, item in value.items()}
-    return value
+    is_object = shape.kind == "object" and isinstance(value, dict)
+    return outputs(shape.type, value) if is_object else _inside(shape, value, _from_wire)
 
 
 def _preview_value(shape: PropertyType, value: Value) -> Value:
@@ -190,11 +188,9 @@ def _preview_value(shape: PropertyType, value: Value) -> Value:
         return Secret(_preview_value(shape, value.value))
     if shape.kind == "object" and isinstance(value, dict):
         return preview(shape.type, value)
-    if shape.kind == "list" and shape.item is not None and isinstance(value, list):
-        return [_preview_value(shape.item, item) for item in value]
-    if shape.kind == "map" and shape.item is not None and isinstance(value, dict):
-        return {name: _preview_value(shape.item, item) for name, item in value.items()}
-    return UNKNOWN if shape.kind == "map" and isinstance(value, list) else value
+    if shape.kind == "map" and isinstance(value, list):
+        return UNKNOWN  # a string set
+    return _inside(shape, value, _preview_value)
 
 
 def _wire_name(cls: type, name: str) -> str:

@@ -16,14 +16,13 @@ from emulated.azure_native import projection
 from emulated.azure_native.projection import API_VERSION
 from emulated.azure_native.table import FUNCTIONS, RESOURCES, SCOPES, FunctionRow, ResourceRow
 from emulated.client import (
+    AzureProvider,
     AzureProviderSettings,
     DeployerCredential,
     RefusalError,
     RestClient,
     Retry,
-    check_settings,
     error_of,
-    not_emulated,
 )
 from emulated.sdk_types import mark_secrets
 from localcloud.core.clouds import Cloud, local_cloud
@@ -36,7 +35,6 @@ from plugin import (
     PluginError,
     PropertyChange,
     Props,
-    Provider,
     ReadResult,
     Resource,
     Secret,
@@ -228,26 +226,17 @@ _CLIENT_CONFIG: Final = "azure-native:authorization:getClientConfig"
 _CLIENT_TOKEN: Final = "azure-native:authorization:getClientToken"
 
 
-class AzureNative(Provider):
+class AzureNative(AzureProvider[ArmSession]):
     """The provider: the table's resource types and functions, and the two functions about the client itself."""
 
     name = "azure-native"
     version = metadata.version("pulumi-azure-native")
 
     def __init__(self) -> None:
-        self._session: ArmSession | None = None
         self._resources = {token: ArmResource(row, self._open_session) for token, row in RESOURCES.items()}
-
-    def check_config(self, urn: str, old: Props | None, new: Props) -> Checked:
-        return Checked(new, check_settings(self.name, new))
 
     def configure(self, inputs: Props) -> None:
         self._session = ArmSession.open(AzureProviderSettings.load(self.name, inputs))
-
-    def resource(self, type_token: str) -> Resource:
-        if type_token not in self._resources:
-            raise not_emulated(self.name, "resource type", type_token, RESOURCES)
-        return self._resources[type_token]
 
     def invoke(self, token: str, args: Props) -> Props:
         plain = unwrap(args)
@@ -256,7 +245,7 @@ class AzureNative(Provider):
         if token == _CLIENT_TOKEN:
             return self._open_session().client_token(plain.get("endpoint") or "")
         if token not in FUNCTIONS:
-            raise not_emulated(self.name, "function", token, (*FUNCTIONS, _CLIENT_CONFIG, _CLIENT_TOKEN))
+            raise self.not_emulated("function", token, (*FUNCTIONS, _CLIENT_CONFIG, _CLIENT_TOKEN))
         return self._get(FUNCTIONS[token], plain)
 
     def _get(self, row: FunctionRow, args: Props) -> Props:
@@ -280,11 +269,6 @@ class AzureNative(Provider):
         outputs = projection.outputs(row.outputs, response)
         has_version = projection.API_VERSION in sdk_types.properties(row.outputs)
         return {**outputs, projection.API_VERSION: row.api_version} if has_version else outputs
-
-    def _open_session(self) -> ArmSession:
-        if self._session is None:
-            raise PluginError("the azure-native provider is not configured")
-        return self._session
 
 
 _GROUP_API_VERSION = "2020-10-01"

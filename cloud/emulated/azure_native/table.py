@@ -19,6 +19,7 @@ from typing import Any, Final, Literal
 
 from emulated.sdk_types import properties
 
+_LOCATION: Final = frozenset({"location"})
 IN_A_GROUP: Final = "/subscriptions/{subscriptionId}/resourceGroups/{resourceGroupName}"
 # Parameters at the beginning of a path that are a complete id.
 SCOPES: Final = frozenset({"scope", "resourceUri"})
@@ -37,11 +38,18 @@ def _sdk_class(module: str, *names: str) -> type:
         return cls
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class _TypeRow:
-    token: str
+    """`name` is `<module of the SDK>:<class, or function in camelCase>`, the end of the token."""
+
+    name: str
     api_version: str
     path: str
+
+    @property
+    def token(self) -> str:
+        """The engine's name of the type or function."""
+        return f"azure-native:{self.name}"
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:
@@ -50,13 +58,13 @@ class _TypeRow:
 
     @property
     def module_name(self) -> str:
-        """The SDK's module: the middle of the token."""
-        return self.token.split(":")[1]
+        """The SDK's module."""
+        return self.name.partition(":")[0]
 
     @property
     def type_name(self) -> str:
-        """The last part of the token: a class of the SDK, or a function in camelCase."""
-        return self.token.split(":")[2]
+        """A class of the SDK, or a function in camelCase."""
+        return self.name.partition(":")[2]
 
     def resource_id(self, subscription_id: str, inputs: Mapping[str, str]) -> str:
         """The ARM id that the inputs lead to."""
@@ -67,7 +75,7 @@ class _TypeRow:
         return _sdk_class(self.module_name, *names)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ResourceRow(_TypeRow):
     """A resource type.
 
@@ -122,7 +130,7 @@ class ResourceRow(_TypeRow):
         return not (objects | {".".join(names)}).isdisjoint({*self.parameters, *self.force_new})
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class FunctionRow(_TypeRow):
     """A function that reads one resource, or with `action` posts that to it.
 
@@ -131,11 +139,6 @@ class FunctionRow(_TypeRow):
 
     action: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, module: str, name: str, api_version: str, path: str) -> FunctionRow:
-        """The row of a function that reads a resource."""
-        return cls(token=f"azure-native:{module}:{name}", api_version=api_version, path=path)
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -165,66 +168,32 @@ _ADDRESSES: Final = f"{IN_A_GROUP}/providers/Microsoft.Network/publicIPAddresses
 _ZONES: Final = f"{IN_A_GROUP}/providers/Microsoft.Network/privateDnsZones/{{privateZoneName}}"
 _LINKS: Final = f"{_ZONES}/virtualNetworkLinks/{{virtualNetworkLinkName}}"
 
+_ADDRESS_FIXED: Final = _LOCATION | {"publicIPAddressVersion", "publicIPPrefix", "sku"}
+
 NETWORK_RESOURCES: Final = (
+    ResourceRow("resources:ResourceGroup", _RESOURCES, IN_A_GROUP, _LOCATION),
     ResourceRow(
-        token="azure-native:resources:ResourceGroup",
-        api_version=_RESOURCES,
-        path=IN_A_GROUP,
-        force_new=frozenset({"location"}),
-    ),
-    ResourceRow(
-        token="azure-native:network:VirtualNetwork",
-        api_version=_NETWORK,
-        path=_NETWORKS,
-        force_new=frozenset({"location"}),
+        *("network:VirtualNetwork", _NETWORK, _NETWORKS, _LOCATION),
         sub_resources=(("subnets",), ("virtualNetworkPeerings",)),
     ),
+    ResourceRow("network:Subnet", _NETWORK, _SUBNETS),
+    ResourceRow("network:NetworkSecurityGroup", _NETWORK, _GROUPS, sub_resources=(("securityRules",),)),
+    ResourceRow("network:PublicIPAddress", _NETWORK, _ADDRESSES, _ADDRESS_FIXED),
     ResourceRow(
-        token="azure-native:network:Subnet",
-        api_version=_NETWORK,
-        path=_SUBNETS,
-    ),
-    ResourceRow(
-        token="azure-native:network:NetworkSecurityGroup",
-        api_version=_NETWORK,
-        path=_GROUPS,
-        sub_resources=(("securityRules",),),
-    ),
-    ResourceRow(
-        token="azure-native:network:PublicIPAddress",
-        api_version=_NETWORK,
-        path=_ADDRESSES,
-        force_new=frozenset({"location", "publicIPAddressVersion", "publicIPPrefix", "sku"}),
-    ),
-    ResourceRow(
-        token="azure-native:network:LoadBalancer",
-        api_version=_NETWORK,
-        path=_BALANCERS,
+        *("network:LoadBalancer", _NETWORK, _BALANCERS),
         sub_resources=(("backendAddressPools",), ("inboundNatRules",)),
     ),
-    ResourceRow(
-        token="azure-native:privatedns:PrivateZone",
-        api_version=_PRIVATE_DNS,
-        path=_ZONES,
-        force_new=frozenset({"location"}),
-    ),
-    ResourceRow(
-        token="azure-native:privatedns:VirtualNetworkLink",
-        api_version=_PRIVATE_DNS,
-        path=_LINKS,
-        force_new=frozenset({"location"}),
-    ),
+    ResourceRow("privatedns:PrivateZone", _PRIVATE_DNS, _ZONES, _LOCATION),
+    ResourceRow("privatedns:VirtualNetworkLink", _PRIVATE_DNS, _LINKS, _LOCATION),
 )
-
-_function: Final = FunctionRow.of
 NETWORK_FUNCTIONS: Final = (
-    _function("resources", "getResourceGroup", _RESOURCES, IN_A_GROUP),
-    _function("network", "getVirtualNetwork", _NETWORK, _NETWORKS),
-    _function("network", "getSubnet", _NETWORK, _SUBNETS),
-    _function("network", "getNetworkSecurityGroup", _NETWORK, _GROUPS),
-    _function("network", "getLoadBalancer", _NETWORK, _BALANCERS),
-    _function("privatedns", "getPrivateZone", _PRIVATE_DNS, _ZONES),
-    _function("privatedns", "getVirtualNetworkLink", _PRIVATE_DNS, _LINKS),
+    FunctionRow("resources:getResourceGroup", _RESOURCES, IN_A_GROUP),
+    FunctionRow("network:getVirtualNetwork", _NETWORK, _NETWORKS),
+    FunctionRow("network:getSubnet", _NETWORK, _SUBNETS),
+    FunctionRow("network:getNetworkSecurityGroup", _NETWORK, _GROUPS),
+    FunctionRow("network:getLoadBalancer", _NETWORK, _BALANCERS),
+    FunctionRow("privatedns:getPrivateZone", _PRIVATE_DNS, _ZONES),
+    FunctionRow("privatedns:getVirtualNetworkLink", _PRIVATE_DNS, _LINKS),
 )
 
 
@@ -237,10 +206,21 @@ _VAULTS: Final = f"{IN_A_GROUP}/providers/Microsoft.KeyVault/vaults/{{vaultName}
 _SECRETS: Final = f"{_VAULTS}/secrets/{{secretName}}"
 _IDENTITIES: Final = f"{IN_A_GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{{resourceName}}"
 _ACCOUNTS: Final = f"{IN_A_GROUP}/providers/Microsoft.Storage/storageAccounts/{{accountName}}"
+_CREDENTIALS: Final = f"{_IDENTITIES}/federatedIdentityCredentials/{{federatedIdentityCredentialResourceName}}"
+_ASSIGNMENTS: Final = "/{scope}/providers/Microsoft.Authorization/roleAssignments/{roleAssignmentName}"
+_REGISTRIES: Final = f"{IN_A_GROUP}/providers/Microsoft.ContainerRegistry/registries/{{registryName}}"
+_PUBLIC_ZONES: Final = f"{IN_A_GROUP}/providers/Microsoft.Network/dnsZones/{{zoneName}}"
+# replacement.go since pull request 4771: of the network profile only what cannot be changed in place.
 _FIXED_NETWORK: Final = (
-    *("serviceCidr", "serviceCidrs", "dnsServiceIP", "networkMode", "networkPlugin", "networkPluginMode", "podCidr"),
-    *("networkDataplane", "networkPolicy", "outboundType"),
+    "serviceCidr serviceCidrs dnsServiceIP networkMode networkPlugin networkPluginMode podCidr networkDataplane "
+    "networkPolicy outboundType"
 )
+_FIXED_OF_A_CLUSTER: Final = _LOCATION | {
+    *("diskEncryptionSetID", "dnsPrefix", "fqdnSubdomain", "linuxProfile", "nodeResourceGroup", "windowsProfile"),
+    *(f"networkProfile.{name}" for name in _FIXED_NETWORK.split()),
+}
+_OPEN: Final = {"bypass": "AzureServices", "defaultAction": "Allow", "ipRules": [], "virtualNetworkRules": []}
+_ACCOUNT_NAME: Final = "^[a-z0-9]{3,24}$"
 
 # keyvault.json and secrets.json 2024-11-01, checked by the provider itself before any request.
 _VAULT_NAME: Final = "^[a-zA-Z0-9-]{3,24}$"
@@ -252,76 +232,40 @@ _CREDENTIAL_NAME: Final = "^[a-zA-Z0-9]{1}[a-zA-Z0-9-_]{2,119}$"
 RESOURCES: Final = {
     row.token: row
     for row in (
+        # `location` carries no x-ms-mutability in keyvault.json: its change is an update, which ARM then refuses
+        # (InvalidResourceLocation; the same seen in pulumi-azure-native issue 3053).
         ResourceRow(
-            token="azure-native:keyvault:Vault",
-            api_version=_KEY_VAULT,
-            path=_VAULTS,
+            *("keyvault:Vault", _KEY_VAULT, _VAULTS),
             patterns={"vaultName": _VAULT_NAME},
-            # `location` carries no x-ms-mutability in keyvault.json: its change is an update, which ARM then refuses
-            # (InvalidResourceLocation; the same seen in pulumi-azure-native issue 3053).
             sub_resources=(("properties", "accessPolicies"),),
         ),
+        # provider/pkg/resources/customresources/custom_keyvault.go
         ResourceRow(
-            token="azure-native:keyvault:Secret",
-            api_version=_KEY_VAULT,
-            path=_SECRETS,
+            *("keyvault:Secret", _KEY_VAULT, _SECRETS),
             patterns={"vaultName": _VAULT_NAME, "secretName": _SECRET_NAME},
-            # provider/pkg/resources/customresources/custom_keyvault.go
             vault_collection="secrets",
         ),
+        # common-types TrackedResource: `"x-ms-mutability": ["read", "create"]`.
+        ResourceRow("managedidentity:UserAssignedIdentity", _MANAGED_IDENTITY, _IDENTITIES, _LOCATION),
         ResourceRow(
-            token="azure-native:managedidentity:UserAssignedIdentity",
-            api_version=_MANAGED_IDENTITY,
-            path=_IDENTITIES,
-            # common-types TrackedResource: `"x-ms-mutability": ["read", "create"]`.
-            force_new=frozenset({"location"}),
-        ),
-        ResourceRow(
-            token="azure-native:managedidentity:FederatedIdentityCredential",
-            api_version=_MANAGED_IDENTITY,
-            path=f"{_IDENTITIES}/federatedIdentityCredentials/{{federatedIdentityCredentialResourceName}}",
+            *("managedidentity:FederatedIdentityCredential", _MANAGED_IDENTITY, _CREDENTIALS),
             patterns={"federatedIdentityCredentialResourceName": _CREDENTIAL_NAME},
         ),
+        # Of an account and of a role assignment: replacement.go. A changed role definition is an update, which Azure
+        # then refuses.
         ResourceRow(
-            token="azure-native:storage:StorageAccount",
-            api_version=_STORAGE,
-            path=_ACCOUNTS,
-            patterns={"accountName": "^[a-z0-9]{3,24}$"},
-            # replacement.go.
-            force_new=frozenset({"isHnsEnabled", "location"}),
-            defaults={
-                "networkRuleSet": {
-                    "bypass": "AzureServices",
-                    "defaultAction": "Allow",
-                    "ipRules": [],
-                    "virtualNetworkRules": [],
-                }
-            },
+            *("storage:StorageAccount", _STORAGE, _ACCOUNTS, _LOCATION | {"isHnsEnabled"}),
+            patterns={"accountName": _ACCOUNT_NAME},
+            defaults={"networkRuleSet": _OPEN},
         ),
         ResourceRow(
-            token="azure-native:storage:BlobContainer",
-            api_version=_STORAGE,
-            path=f"{_ACCOUNTS}/blobServices/default/containers/{{containerName}}",
-            patterns={"accountName": "^[a-z0-9]{3,24}$"},
+            *("storage:BlobContainer", _STORAGE, f"{_ACCOUNTS}/blobServices/default/containers/{{containerName}}"),
+            patterns={"accountName": _ACCOUNT_NAME},
         ),
+        ResourceRow("authorization:RoleAssignment", "2022-04-01", _ASSIGNMENTS, frozenset({"principalId"})),
         ResourceRow(
-            token="azure-native:authorization:RoleAssignment",
-            api_version="2022-04-01",
-            path="/{scope}/providers/Microsoft.Authorization/roleAssignments/{roleAssignmentName}",
-            # replacement.go: "principalId", "scope". A changed role definition is an update, which Azure then refuses.
-            force_new=frozenset({"principalId"}),
-        ),
-        ResourceRow(
-            token="azure-native:containerservice:ManagedCluster",
-            api_version=_CONTAINER_SERVICE,
-            path=_MANAGED_CLUSTER,
+            *("containerservice:ManagedCluster", _CONTAINER_SERVICE, _MANAGED_CLUSTER, _FIXED_OF_A_CLUSTER),
             patterns={"resourceName": "^[a-zA-Z0-9]$|^[a-zA-Z0-9][-_a-zA-Z0-9]{0,61}[a-zA-Z0-9]$"},
-            # replacement.go since pull request 4771: of the network profile only what cannot be changed in place.
-            force_new=frozenset(
-                {"diskEncryptionSetID", "dnsPrefix", "fqdnSubdomain", "linuxProfile", "location", "nodeResourceGroup"}
-                | {"windowsProfile"}
-                | {f"networkProfile.{name}" for name in _FIXED_NETWORK}
-            ),
         ),
         *NETWORK_RESOURCES,
     )
@@ -331,9 +275,7 @@ RESOURCES: Final = {
 def _credentials(who: str, **options: str) -> FunctionRow:
     """A kubeconfig of a managed cluster; the SDK's plural is the OpenAPI document's operation."""
     return FunctionRow(
-        token=f"azure-native:containerservice:listManagedCluster{who}Credentials",
-        api_version=_CONTAINER_SERVICE,
-        path=_MANAGED_CLUSTER,
+        *(f"containerservice:listManagedCluster{who}Credentials", _CONTAINER_SERVICE, _MANAGED_CLUSTER),
         action=f"listCluster{who}Credential",
         options=options,
     )
@@ -342,23 +284,16 @@ def _credentials(who: str, **options: str) -> FunctionRow:
 FUNCTIONS: Final = {
     row.token: row
     for row in (
-        _function("containerservice", "getManagedCluster", _CONTAINER_SERVICE, _MANAGED_CLUSTER),
+        FunctionRow("containerservice:getManagedCluster", _CONTAINER_SERVICE, _MANAGED_CLUSTER),
         _credentials("User", format="format", serverFqdn="server-fqdn"),
         _credentials("Admin", serverFqdn="server-fqdn"),
         *NETWORK_FUNCTIONS,
-        _function(
-            "dns", "getZone", "2023-07-01-preview", f"{IN_A_GROUP}/providers/Microsoft.Network/dnsZones/{{zoneName}}"
-        ),
-        _function("keyvault", "getVault", _KEY_VAULT, _VAULTS),
-        _function("keyvault", "getSecret", _KEY_VAULT, _SECRETS),
-        _function("keyvault", "getKey", _KEY_VAULT, f"{_VAULTS}/keys/{{keyName}}"),
-        _function(
-            "containerregistry",
-            "getRegistry",
-            "2023-01-01-preview",
-            f"{IN_A_GROUP}/providers/Microsoft.ContainerRegistry/registries/{{registryName}}",
-        ),
-        _function("storage", "getStorageAccount", _STORAGE, _ACCOUNTS),
-        _function("managedidentity", "getUserAssignedIdentity", _MANAGED_IDENTITY, _IDENTITIES),
+        FunctionRow("dns:getZone", "2023-07-01-preview", _PUBLIC_ZONES),
+        FunctionRow("keyvault:getVault", _KEY_VAULT, _VAULTS),
+        FunctionRow("keyvault:getSecret", _KEY_VAULT, _SECRETS),
+        FunctionRow("keyvault:getKey", _KEY_VAULT, f"{_VAULTS}/keys/{{keyName}}"),
+        FunctionRow("containerregistry:getRegistry", "2023-01-01-preview", _REGISTRIES),
+        FunctionRow("storage:getStorageAccount", _STORAGE, _ACCOUNTS),
+        FunctionRow("managedidentity:getUserAssignedIdentity", _MANAGED_IDENTITY, _IDENTITIES),
     )
 }

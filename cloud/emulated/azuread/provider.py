@@ -34,19 +34,17 @@ from emulated.azuread.resource import (
     OwnedResource,
     Schema,
     exists_already,
-    failed,
+    failing,
     one_of,
 )
 from emulated.client import (
+    AzureProvider,
     AzureProviderSettings,
     DeployerCredential,
-    RefusalError,
     RestClient,
-    check_settings,
     error_of,
-    not_emulated,
 )
-from plugin import Checked, PluginError, PluginInterruptedError, Props, Provider, Resource, unwrap
+from plugin import PluginError, PluginInterruptedError, Props, Resource, unwrap
 
 # Ids of roles and permission scopes by their values; this project's applications have neither.
 NAMED_IDS: Final = ("appRoleIds", "oauth2PermissionScopeIds")
@@ -148,17 +146,12 @@ class ApplicationCertificateResource(GraphResource):
         )
 
     def _credentials(self, path: str) -> list[dict[str, Any]]:
-        try:
-            credentials: list[dict[str, Any]] = self.session().graph.get(path)["keyCredentials"]
-        except RefusalError as error:
-            raise failed(f"Retrieving {ApplicationResource.printed(path)}", error) from None
-        return credentials
+        with failing(f"Retrieving {ApplicationResource.printed(path)}"):
+            return list(self.session().graph.get(path)["keyCredentials"])
 
     def _write(self, path: str, credentials: list[dict[str, Any]], doing: str) -> None:
-        try:
+        with failing(doing):
             self.session().graph.patch(path, {"keyCredentials": credentials})
-        except RefusalError as error:
-            raise failed(doing, error) from None
 
 
 def _parsed(id: str) -> tuple[str, str]:
@@ -260,15 +253,11 @@ class ServicePrincipalResource(OwnedResource):
             raise exists_already("azuread_service_principal", current[0]["id"])
         body = self.new_body(inputs)
         described = {**body, "description": f"TERRAFORM_UPDATE_{uuid.uuid4()}"}
-        try:
+        with failing("Could not create service principal"):
             principal = graph.post("/servicePrincipals", described, retry_if=_principal_not_replicated)
-        except RefusalError as error:
-            raise failed("Could not create service principal", error) from None
         path = f"{_PRINCIPAL_PREFIX}{principal['id']}"
-        try:
+        with failing("Failed to patch service principal after creating"):
             graph.patch(path, {"description": body["description"]})
-        except RefusalError as error:
-            raise failed("Failed to patch service principal after creating", error) from None
         return self.written(path, inputs)
 
     def changed(self, id: str, state: Props, inputs: Props) -> Props:
@@ -337,18 +326,12 @@ class ApplicationResource(OwnedResource):
     def created(self, inputs: Props) -> tuple[str, Props]:
         graph, name = self.session().graph, self.schema.value(inputs, "displayName")
         self._refuse_duplicate(inputs, but="")
-        try:
+        with failing("Could not create application"):
             application = graph.post("/applications", self.new_body(inputs))
-        except RefusalError as error:
-            raise failed("Could not create application", error) from None
         path = f"{PREFIX}{application['id']}"
         for display_name in (f"TERRAFORM_UPDATE_{uuid.uuid4()}", name):
-            try:
+            with failing(f'Failed to patch application with object ID "{application["id"]}" after creating'):
                 graph.patch(path, {"displayName": display_name}, retry_if=_not_replicated)
-            except RefusalError as error:
-                raise failed(
-                    f'Failed to patch application with object ID "{application["id"]}" after creating', error
-                ) from None
         return self.written(path, inputs)
 
     def changed(self, id: str, state: Props, inputs: Props) -> Props:
@@ -388,14 +371,13 @@ RESOURCES: Final[Mapping[str, Callable[[OpenSession], Resource]]] = {
 }
 
 
-class AzureAd(Provider):
+class AzureAd(AzureProvider[GraphSession]):
     """The provider: three resource types and three data sources."""
 
     name = "azuread"
     version = metadata.version("pulumi-azuread")
 
     def __init__(self) -> None:
-        self._session: GraphSession | None = None
         self._resources = {token: factory(self._open_session) for token, factory in RESOURCES.items()}
         self._functions: Mapping[str, Callable[[Props], Props]] = {
             "azuread:index/getApplication:getApplication": partial(self._only, "application", ApplicationResource),
@@ -404,9 +386,6 @@ class AzureAd(Provider):
                 self._only, "service principal", ServicePrincipalResource
             ),
         }
-
-    def check_config(self, urn: str, old: Props | None, new: Props) -> Checked:
-        return Checked(new, check_settings(self.name, new))
 
     def configure(self, inputs: Props) -> None:
         # The real provider signs in here too, for its own object id (`internal/clients/client.go`).
@@ -417,14 +396,9 @@ class AzureAd(Provider):
         rest = RestClient(environment.graph_endpoint, _GRAPH_SCOPE, sign_in, ca_file=environment.ca_file, retry=RETRY)
         self._session = GraphSession(GraphClient(rest), settings.tenant_id, settings.client_id, claims["oid"])
 
-    def resource(self, type_token: str) -> Resource:
-        if type_token not in self._resources:
-            raise not_emulated(self.name, "resource type", type_token, self._resources)
-        return self._resources[type_token]
-
     def invoke(self, token: str, args: Props) -> Props:
         if token not in self._functions:
-            raise not_emulated(self.name, "function", token, self._functions)
+            raise self.not_emulated("function", token, self._functions)
         return self._functions[token]({name: value for name, value in unwrap(args).items() if value is not None})
 
     def _get_client_config(self, _: Props) -> Props:
@@ -450,8 +424,3 @@ class AzureAd(Provider):
         if len(objects) > 1:
             raise PluginError(f"Found multiple {kind}s with {name}: {args[name]}")
         return {"id": f"{resource.prefix}{objects[0]['id']}", **resource.state_of(objects[0])}
-
-    def _open_session(self) -> GraphSession:
-        if self._session is None:
-            raise PluginError("the azuread provider is not configured")
-        return self._session

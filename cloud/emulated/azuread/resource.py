@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal
 
@@ -294,12 +295,13 @@ class OwnedResource(GraphResource):
 
     def delete(self, urn: str, id: str, inputs: Props, state: Props) -> None:
         graph = self.session().graph
-        try:
-            graph.delete(id)
-        except RefusalError as error:
-            if self.may_stay(state):
-                return
-            raise failed(f"{self.deleting} {self.printed(id)}", error) from None
+        with failing(f"{self.deleting} {self.printed(id)}"):
+            try:
+                graph.delete(id)
+            except RefusalError:
+                if self.may_stay(state):
+                    return
+                raise
         graph.wait(f"deletion of {id}", lambda: graph.find(id) is None)
 
     def may_stay(self, state: Props) -> bool:
@@ -323,18 +325,20 @@ class OwnedResource(GraphResource):
     def patched(self, id: str, state: Props, inputs: Props, summary: str) -> Props:
         """The state after an update in place; `summary` begins the error of a refused one."""
         graph = self.session().graph
-        try:
+        with failing(summary):
             graph.patch(id, {name: value for name, value in self.schema.graph_body(inputs).items() if name != "appId"})
-        except RefusalError as error:
-            raise failed(summary, error) from None
         if "owners" in self.schema.changes(state, inputs):
             graph.change_owners(id, self.schema.value(inputs, "owners") or [])
         return self.existing(id, inputs)
 
 
-def failed(summary: str, error: RefusalError) -> PluginError:
-    """The provider's diagnostic: its own summary, then Graph's message."""
-    return PluginError(f"{summary}: {error}")
+@contextmanager
+def failing(summary: str) -> Iterator[None]:
+    """Within the block a refusal is the provider's diagnostic: its own summary, then Graph's message."""
+    try:
+        yield
+    except RefusalError as error:
+        raise PluginError(f"{summary}: {error}") from None
 
 
 def exists_already(resource: str, id: str) -> PluginError:
