@@ -22,7 +22,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from localcloud.azure import conditions
 from localcloud.azure.shared.faults import Faults
@@ -32,6 +32,9 @@ from localcloud.core.clock import now
 from localcloud.core.store import Document, Store
 
 ASSIGNMENT_SEGMENT: Final = "/providers/microsoft.authorization/roleassignments/"
+
+
+PERMISSIONS: Final = ("actions", "notActions", "dataActions", "notDataActions")
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,11 @@ class RoleDefinition:
     data_actions: tuple[str, ...]
     not_data_actions: tuple[str, ...]
 
+    @classmethod
+    def of(cls, guid: str, role_name: str, permission: Mapping[str, Any]) -> RoleDefinition:
+        """The role with an object of permissions, by `PERMISSIONS`."""
+        return cls(guid, role_name, *(tuple(permission.get(name, ())) for name in PERMISSIONS))
+
     def grants(self, action: str, *, data: bool) -> bool:
         """Whether this role alone allows the action (`data`: as a data action)."""
         granted, taken = (self.data_actions, self.not_data_actions) if data else (self.actions, self.not_actions)
@@ -55,19 +63,7 @@ class RoleDefinition:
 def built_in_roles() -> Mapping[str, RoleDefinition]:
     """Every built-in role of the local cloud, by GUID in lower case."""
     document = yaml_text.load(Path(__file__).with_name("roles.yaml").read_text(encoding="utf-8"))
-    return MappingProxyType(
-        {
-            guid: RoleDefinition(
-                guid=guid,
-                role_name=role["roleName"],
-                actions=tuple(role.get("actions", ())),
-                not_actions=tuple(role.get("notActions", ())),
-                data_actions=tuple(role.get("dataActions", ())),
-                not_data_actions=tuple(role.get("notDataActions", ())),
-            )
-            for guid, role in document.items()
-        }
-    )
+    return MappingProxyType({guid: RoleDefinition.of(guid, role["roleName"], role) for guid, role in document.items()})
 
 
 def role_definition(store: Store, definition_id: str) -> RoleDefinition | None:
@@ -83,14 +79,7 @@ def custom_role(document: Document) -> RoleDefinition:
     """A custom role from its ARM document."""
     properties = document["properties"]
     [permission] = properties["permissions"]
-    return RoleDefinition(
-        guid=document["name"],
-        role_name=properties["roleName"],
-        actions=tuple(permission["actions"]),
-        not_actions=tuple(permission["notActions"]),
-        data_actions=tuple(permission["dataActions"]),
-        not_data_actions=tuple(permission["notDataActions"]),
-    )
+    return RoleDefinition.of(document["name"], properties["roleName"], permission)
 
 
 @dataclass(frozen=True)

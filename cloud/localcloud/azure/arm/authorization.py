@@ -24,7 +24,14 @@ from localcloud.azure import conditions
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.path import ArmPath
 from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType, collection, enumerated
-from localcloud.azure.authorization import Attributes, RoleDefinition, built_in_roles, role_guid, scope_and_above
+from localcloud.azure.authorization import (
+    PERMISSIONS,
+    Attributes,
+    RoleDefinition,
+    built_in_roles,
+    role_guid,
+    scope_and_above,
+)
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources, public
 from localcloud.azure.shared import odata_filter
@@ -46,7 +53,6 @@ _SCOPE: Final = re.compile(r"/subscriptions/[^/]", re.IGNORECASE)
 _FILTERED: Final = {"rolename": "roleName", "type": "type"}
 _TYPE: Final = "Microsoft.Authorization/roleDefinitions"
 _WRITABLE_OF_A_ROLE: Final = frozenset({"roleName", "description", "type", "permissions", "assignableScopes"})
-_PERMISSIONS: Final = ("actions", "notActions", "dataActions", "notDataActions")
 
 
 class RoleDefinitions(ResourceType):
@@ -57,7 +63,7 @@ class RoleDefinitions(ResourceType):
     read_by_anybody_at_the_root = True
     reads = MappingProxyType(
         {
-            "PUT": Understood.of(body={"properties": {ANY: None, "permissions": dict.fromkeys(_PERMISSIONS)}}),
+            "PUT": Understood.of(body={"properties": {ANY: None, "permissions": dict.fromkeys(PERMISSIONS)}}),
             "list": Understood.of("$filter"),
         }
     )
@@ -178,7 +184,7 @@ def _checked_role(call: Call) -> dict[str, Any]:
         "type": "CustomRole",
         "description": requested.get("description"),
         "assignableScopes": scopes,
-        "permissions": [{key: granted.get(key) or [] for key in _PERMISSIONS}],
+        "permissions": [{key: granted.get(key) or [] for key in PERMISSIONS}],
     }
 
 
@@ -213,6 +219,7 @@ def _is_within(scope: str, other: str) -> bool:
 
 
 def _built_in(cloud: LocalAzure, role: RoleDefinition) -> dict[str, Any]:
+    granted = (role.actions, role.not_actions, role.data_actions, role.not_data_actions)
     return {
         "id": role_definition_id(cloud.subscription_id, role.guid),
         "name": role.guid,
@@ -221,14 +228,7 @@ def _built_in(cloud: LocalAzure, role: RoleDefinition) -> dict[str, Any]:
             "roleName": role.role_name,
             "type": "BuiltInRole",
             "assignableScopes": ["/"],
-            "permissions": [
-                {
-                    "actions": role.actions,
-                    "notActions": role.not_actions,
-                    "dataActions": role.data_actions,
-                    "notDataActions": role.not_data_actions,
-                }
-            ],
+            "permissions": [dict(zip(PERMISSIONS, granted, strict=True))],
         },
     }
 

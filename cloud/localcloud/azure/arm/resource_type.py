@@ -170,10 +170,10 @@ class StoredType(ResourceType):
         if not location:
             raise refusal("LocationRequired")
         current = call.current
-        if current is not None and _plain(current["location"]) != _plain(location):
+        if current is not None and plain_location(current["location"]) != plain_location(location):
             words = {"name": call.path.name, "group": call.path.resource_group, "location": current["location"]}
             raise refusal("InvalidResourceLocation", **words, asked=location)
-        return {**resource, "location": _plain(location), "tags": call.body.get("tags") or {}}
+        return {**resource, "location": plain_location(location), "tags": call.body.get("tags") or {}}
 
     def canonical_id(self, path: ArmPath) -> str:
         """The id as the provider prints it: its own letter case for all but the names."""
@@ -239,6 +239,6 @@ def enumerated(value: object, choices: Iterable[str]) -> str | None:
     return next((choice for choice in choices if isinstance(value, str) and choice.lower() == value.lower()), None)
 
 
-def _plain(location: str) -> str:
+def plain_location(location: str) -> str:
     """`East US` and `eastus` are one location; ARM stores the second."""
     return location.replace(" ", "").lower()

@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.managedidentity import IDENTITIES
 from localcloud.azure.arm.network_rules import SECURITY_GROUPS, SUBNETS, reference
-from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, StoredType, page
+from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, StoredType, page, plain_location
 from localcloud.azure.arm.storage import empty_account
 from localcloud.azure.blob.contents import ACCOUNTS
 from localcloud.azure.local_azure import LocalAzure
@@ -39,25 +39,24 @@ _TAG: Final = frozenset({"tagname", "tagvalue"})
 
 def of_groups(text: str) -> Wanted:
     """The condition on a resource group; raises 400 `InvalidFilterInQueryString`."""
-    expression = _parsed(text)
-    if expression is None:
-        return lambda _: True
-    return _tagged(expression, text)
+    return _tagged(_parsed(text), text) if text.strip() else _any
 
 
 def of_resources(text: str) -> Wanted:
     """The condition on a resource; raises 400 `InvalidFilterInQueryString`."""
+    if not text.strip():
+        return _any
     expression = _parsed(text)
-    if expression is None:
-        return lambda _: True
     if any(isinstance(term, Compared) and term.member.lower() in _TAG for term in odata_filter.terms(expression)):
         return _tagged(expression, text)
     return _condition(expression, text)
 
 
-def _parsed(text: str) -> Expression | None:
-    if not text.strip():
-        return None
+def _any(_: Document) -> bool:
+    return True
+
+
+def _parsed(text: str) -> Expression:
     try:
         return odata_filter.parse(text)
     except odata_filter.InvalidFilterError:
@@ -143,15 +142,6 @@ def end_due_deletions(cloud: LocalAzure) -> None:
                 cloud.store.put(_DELETIONS, operation, {**deletion, "result": _deleted(cloud, deletion["group"])})
 
 
-def deletion_result(cloud: LocalAzure, operation: str) -> dict[str, Any] | None:
-    """None while the deletion is in progress, then {} or the error; raises KeyError for an unknown operation."""
-    deletion = cloud.store.get(_DELETIONS, operation)
-    if deletion is None:
-        raise KeyError(operation)
-    outcome: dict[str, Any] | None = deletion.get("result")
-    return outcome
-
-
 def _deleted(cloud: LocalAzure, group_id: str) -> dict[str, Any]:
     """Delete the group, unless a resource outside refers to its content: then all of it stays."""
     resources = Resources(cloud.store)
@@ -193,7 +183,6 @@ def _content(cloud: LocalAzure, group: Document) -> list[Document]:
 
 # azure-docs `resource-name-rules`: 1-90 characters, no dot at the end.
 _GROUP_NAME: Final = re.compile(r"[\w().-]{0,89}[\w()-]", re.ASCII)
-_OPERATIONS: Final = "Microsoft.Resources/subscriptions/operationresults"
 
 
 class ResourceGroups(StoredType):
@@ -215,7 +204,7 @@ class ResourceGroups(StoredType):
         name, current = call.path.name, call.current
         if not _GROUP_NAME.fullmatch(name):
             raise refusal("InvalidResourceGroup", name=name)
-        location = str(call.body.get("location") or "").replace(" ", "").lower()
+        location = plain_location(str(call.body.get("location") or ""))
         if not location:
             raise refusal("LocationRequired")
         if current is not None:
@@ -259,14 +248,13 @@ class ResourceGroups(StoredType):
 class OperationResults(ResourceType):
     """The result of a deletion: 202 while it is in progress."""
 
-    name = _OPERATIONS
+    name = "Microsoft.Resources/subscriptions/operationresults"
 
     async def get(self, call: Call) -> Response:
-        try:
-            result = deletion_result(call.cloud, call.path.name)
-        except KeyError:
-            raise errors.resource_not_found(call.path, _OPERATIONS) from None
-        if result is None:
+        deletion = call.cloud.store.get(_DELETIONS, call.path.name)
+        if deletion is None:
+            raise errors.resource_not_found(call.path, self.name)
+        if (result := deletion.get("result")) is None:
             return _accepted(call.path.id, call)
         return JSONResponse({"error": result}, status_code=409) if result else Response(status_code=200)
 
