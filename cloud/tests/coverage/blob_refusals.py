@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from email.utils import format_datetime
 from typing import Any, Final
@@ -17,7 +17,7 @@ from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.core import clock
 from localcloud.testing.arm import GROUP, storage_account_body
 from localcloud.testing.azure import ask
-from tests.coverage.cloud import CoverageCloud
+from tests.coverage.cloud import CoverageCloud, Provoke, after
 
 ACCOUNT: Final = f"{GROUP}/providers/Microsoft.Storage/storageAccounts/hc1oidc"
 STORAGE: Final = "https://storage.azure.com"
@@ -96,29 +96,14 @@ def _written_twice(cloud: CoverageCloud) -> httpx.Response:
     return _written(cloud, sent)
 
 
-def _by_nobody(cloud: CoverageCloud) -> httpx.Response:
-    issuer(cloud)
-    return request(cloud, "PUT", caller=cloud.nobody(), headers={**_VERSION, **_BLOCK})
-
-
 def _anonymous(cloud: CoverageCloud, method: str, access: str = "Container") -> httpx.Response:
     issuer(cloud, access)
     return request(cloud, method)
 
 
-def _on_private_account(cloud: CoverageCloud) -> httpx.Response:
-    issuer(cloud, "None", allowBlobPublicAccess=False)
-    return request(cloud, "GET")
-
-
 def _listed(cloud: CoverageCloud, query: str) -> httpx.Response:
     caller = issuer(cloud)
     return request(cloud, "GET", f"/hc1oidc?{query}", caller=caller, headers=_VERSION)
-
-
-def _listed_by_anybody(cloud: CoverageCloud) -> httpx.Response:
-    issuer(cloud, "Blob")
-    return request(cloud, "GET", "/hc1oidc?restype=container&comp=list")
 
 
 def _copied(cloud: CoverageCloud, source: str) -> httpx.Response:
@@ -136,12 +121,14 @@ def _made_container(cloud: CoverageCloud, name: str) -> httpx.Response:
     return request(cloud, "PUT", f"/{name}", caller=issuer(cloud), content=b"", headers=_VERSION)
 
 
-REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
+REFUSALS: Final[Mapping[str, Provoke]] = {
     "unknown account": lambda cloud: request(cloud, "GET", host="nobody.blob.core.windows.net"),
     "write without a bearer": lambda cloud: _anonymous(cloud, "PUT"),
     "token for another service": lambda cloud: _written(cloud, _VERSION, audience="https://vault.azure.net"),
     "no version": lambda cloud: _written(cloud, _BLOCK),
-    "no role": _by_nobody,
+    "no role": after(
+        issuer, then=lambda cloud: request(cloud, "PUT", caller=cloud.nobody(), headers={**_VERSION, **_BLOCK})
+    ),
     "no role for tags": lambda cloud: _written(cloud, _VERSION | _BLOCK | {"x-ms-tags": "a=b"}),
     "signature by no key of the account": lambda cloud: _signed_write(cloud, key=_NO_KEY),
     "signature with the name of another account": lambda cloud: _signed_write(cloud, account="other"),
@@ -150,7 +137,9 @@ REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     "signature for an account without Shared Key": lambda cloud: _signed_write(cloud, keys=False),
     "signature of an early version": lambda cloud: _signed_with(cloud, x_ms_version="2014-02-14"),
     "signature of the scheme SharedKeyLite": lambda cloud: _signed_with(cloud, Authorization="SharedKeyLite x:y"),
-    "account without public access": _on_private_account,
+    "account without public access": after(
+        lambda cloud: issuer(cloud, "None", allowBlobPublicAccess=False), then=lambda cloud: request(cloud, "GET")
+    ),
     "private container": lambda cloud: _anonymous(cloud, "GET", "None"),
     "absent container": lambda cloud: _written(cloud, _VERSION, path="/other/jwks"),
     "absent blob": lambda cloud: _anonymous(cloud, "GET"),
@@ -159,7 +148,10 @@ REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     "tags that are not allowed": lambda cloud: _signed_write(cloud, headers=_BLOCK | {"x-ms-tags": "a=b%23"}),
     "copy of an absent blob": lambda cloud: _copied(cloud, "https://hc1oidc.blob.core.windows.net/hc1oidc/absent"),
     "copy from a closed container": _copied_from_a_closed_container,
-    "list for anybody of a container whose blobs alone are public": _listed_by_anybody,
+    "list for anybody of a container whose blobs alone are public": after(
+        lambda cloud: issuer(cloud, "Blob"),
+        then=lambda cloud: request(cloud, "GET", "/hc1oidc?restype=container&comp=list"),
+    ),
     "list of no entries": lambda cloud: _listed(cloud, "restype=container&comp=list&maxresults=0"),
     "list after a marker that is none": lambda cloud: _listed(cloud, "restype=container&comp=list&marker=%21"),
     "list with snapshots": lambda cloud: _listed(cloud, "restype=container&comp=list&include=snapshots"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -110,3 +110,24 @@ def cloud(tmp_path: Path) -> Iterator[CoverageCloud]:
     built = CoverageCloud(tmp_path)
     yield built
     built.store.close()
+
+
+Provoke = Callable[[CoverageCloud], httpx.Response]
+"""One request, or several whose last answer counts."""
+
+
+def after(*before: Callable[[CoverageCloud], Any], then: Provoke) -> Provoke:
+    """The same, once these have been made; those of them that are requests must succeed."""
+
+    def provoke(cloud: CoverageCloud) -> httpx.Response:
+        for step in before:
+            made = step(cloud)
+            assert not isinstance(made, httpx.Response) or made.is_success, made.text
+        return then(cloud)
+
+    return provoke
+
+
+def call(method: str, path: str, body: object = None, **options: Any) -> Provoke:
+    """A request to ARM; `options` as `ArmWorld.call` has them."""
+    return lambda cloud: cloud.call(method, path, body, **options)

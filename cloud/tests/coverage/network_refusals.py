@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import httpx
@@ -35,9 +35,8 @@ from localcloud.testing.networks import (
     vnet_body,
     zone_body,
 )
-from tests.coverage.cloud import CoverageCloud
+from tests.coverage.cloud import CoverageCloud, Provoke, after, call
 
-Provoke = Callable[[CoverageCloud], httpx.Response]
 _OTHER: Final = f"{VNET}/subnets/other"
 _SECOND_ZONE: Final = f"{NETWORK}/privateDnsZones/hc2.example.com"
 _ELSEWHERE: Final = f"{SUBSCRIPTION}/resourceGroups/elsewhere"
@@ -49,14 +48,7 @@ _ATTACHED: Final = (*_MACHINE, (DISK, disk_body()), (MACHINE, attached(DISK)))
 
 def _refused(method: str, path: str, body: object = None, *before: tuple[str, object]) -> Provoke:
     """A request after the whole infrastructure was made, and `before` written."""
-
-    def provoke(cloud: CoverageCloud) -> httpx.Response:
-        make(cloud)
-        for written, content in before:
-            assert cloud.call("PUT", written, content).is_success
-        return cloud.call(method, path, body)
-
-    return provoke
+    return after(make, *(call("PUT", *write) for write in before), then=call(method, path, body))
 
 
 def _being_deleted(cloud: CoverageCloud) -> httpx.Response:

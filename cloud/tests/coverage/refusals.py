@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 from unittest.mock import AsyncMock, patch
 
 import httpx
@@ -22,10 +22,8 @@ from localcloud.core.clock import rfc3339
 from localcloud.testing.arm import ONE, SUBSCRIPTION
 from localcloud.testing.azure import ask
 from localcloud.testing.certificates import IssuedCertificate
-from tests.coverage.cloud import AUTHORITY, USER, CoverageCloud
+from tests.coverage.cloud import AUTHORITY, USER, CoverageCloud, Provoke, after
 from tests.token_client import assertion, form_with, registration, shared_certificate
-
-Provoke: TypeAlias = Callable[[CoverageCloud], httpx.Response]
 
 _VAULT: Final = "https://kv-idstack-local.vault.azure.net"
 METADATA: Final = {"Metadata": "true"}
@@ -207,33 +205,22 @@ def _owner_twice(cloud: CoverageCloud) -> httpx.Response:
     return cloud.graph("POST", f"/applications/{application(cloud)['id']}/owners/$ref", reference)
 
 
-def _not_owned(cloud: CoverageCloud) -> httpx.Response:
-    return cloud.graph("DELETE", f"/servicePrincipals/{cloud.nobody().object_id}")
+def _no_such_password(cloud: CoverageCloud) -> httpx.Response:
+    return cloud.graph("POST", f"/applications/{application(cloud)['id']}/removePassword", {"keyId": ONE})
 
 
 def _foreign_principal(cloud: CoverageCloud) -> httpx.Response:
     return cloud.graph("POST", "/servicePrincipals", {"appId": ONE})
 
 
-def _no_backing_application(cloud: CoverageCloud) -> httpx.Response:
-    cloud.cloud.directory.grant(cloud.deployer.object_id, "Application.ReadWrite.All")
-    return _foreign_principal(cloud)
-
-
-def _long_lived_key(cloud: CoverageCloud) -> httpx.Response:
-    cloud.hold(certificate_days=1)
-    return _keys(cloud)
-
-
-def _no_such_password(cloud: CoverageCloud) -> httpx.Response:
-    return cloud.graph("POST", f"/applications/{application(cloud)['id']}/removePassword", {"keyId": ONE})
-
-
 GRAPH: Final[Mapping[str, Provoke]] = {
     "no bearer": lambda cloud: cloud.graph("GET", "/applications", anonymous=True),
-    "not the owner": _not_owned,
+    "not the owner": lambda cloud: cloud.graph("DELETE", f"/servicePrincipals/{cloud.nobody().object_id}"),
     "principal of a foreign application": _foreign_principal,
-    "principal without application": _no_backing_application,
+    "principal without application": after(
+        lambda cloud: cloud.cloud.directory.grant(cloud.deployer.object_id, "Application.ReadWrite.All"),
+        then=_foreign_principal,
+    ),
     "second principal of an application": _twice,
     "absent object": lambda cloud: cloud.graph("GET", f"/applications/{ONE}"),
     "unknown property": lambda cloud: cloud.graph("POST", "/applications", {"displayName": "a", "x": 1}),
@@ -250,7 +237,7 @@ GRAPH: Final[Mapping[str, Provoke]] = {
     "key that begins before its certificate": lambda cloud: _keys(cloud, startDateTime="2020-01-01T00:00:00Z"),
     "key that ends after its certificate": lambda cloud: _keys(cloud, endDateTime="2099-01-01T00:00:00Z"),
     "key that has ended": lambda cloud: _keys(cloud, endDateTime=rfc3339(clock.now() - timedelta(days=1))),
-    "key that lives longer than the policy allows": _long_lived_key,
+    "key that lives longer than the policy allows": after(lambda cloud: cloud.hold(certificate_days=1), then=_keys),
     "removal of an unknown client secret": _no_such_password,
     "filter that is not understood": lambda cloud: cloud.graph("GET", "/applications", filter="notes ne 'x'"),
 }
@@ -272,16 +259,6 @@ def _odd_size(cloud: CoverageCloud) -> httpx.Response:
     return cloud.vault("POST", "/keys/etcd/create", {"kty": "RSA", "key_size": 1024}, caller=officer)
 
 
-def _disabled_secret(cloud: CoverageCloud) -> httpx.Response:
-    cloud.vault("PUT", "/secrets/one", {"value": "v", "attributes": {"enabled": False}})
-    return cloud.vault("GET", "/secrets/one")
-
-
-def _written_during_failover(cloud: CoverageCloud) -> httpx.Response:
-    cloud.hold(read_only_vaults=("kv-idstack-local",))
-    return cloud.vault("PUT", "/secrets/one", {"value": "v"})
-
-
 def _no_version(cloud: CoverageCloud) -> httpx.Response:
     token = cloud.cloud.tokens.issue(cloud.deployer, "https://vault.azure.net")
     return ask(cloud.keyvault, _VAULT, "GET", "/secrets/one", token=token)
@@ -293,12 +270,18 @@ KEY_VAULT: Final[Mapping[str, Provoke]] = {
     "no api-version": _no_version,
     "no role": lambda cloud: cloud.vault("GET", "/secrets/one", caller=cloud.nobody()),
     "absent secret": lambda cloud: cloud.vault("GET", "/secrets/one"),
-    "disabled secret": _disabled_secret,
+    "disabled secret": after(
+        lambda cloud: cloud.vault("PUT", "/secrets/one", {"value": "v", "attributes": {"enabled": False}}),
+        then=lambda cloud: cloud.vault("GET", "/secrets/one"),
+    ),
     "name of a deleted secret": lambda cloud: _deleted_secret(cloud, "PUT", "/secrets/one", {"value": "v"}),
     "purge under protection": lambda cloud: _deleted_secret(
         cloud, "DELETE", "/deletedsecrets/one", enablePurgeProtection=True
     ),
-    "write during a failover": _written_during_failover,
+    "write during a failover": after(
+        lambda cloud: cloud.hold(read_only_vaults=("kv-idstack-local",)),
+        then=lambda cloud: cloud.vault("PUT", "/secrets/one", {"value": "v"}),
+    ),
     "absent certificate": lambda cloud: _certificates(cloud, "GET", "/certificates/one"),
     "certificate that cannot be read": lambda cloud: _certificates(
         cloud, "POST", "/certificates/one/import", {"value": "eA=="}
@@ -314,21 +297,17 @@ KEY_VAULT: Final[Mapping[str, Provoke]] = {
 }
 
 
-def _two_attached(cloud: CoverageCloud) -> httpx.Response:
-    cloud.attach(cloud.managed_identity("one"), cloud.managed_identity("two"))
-    return cloud.metadata(METADATA, **ASKED)
-
-
-def _unknown_resource(cloud: CoverageCloud) -> httpx.Response:
-    cloud.attach(cloud.managed_identity("one"))
-    return cloud.metadata(METADATA, **{**ASKED, "resource": "https://nowhere.example"})
-
-
 IMDS: Final[Mapping[str, Provoke]] = {
     "no Metadata header": lambda cloud: cloud.metadata({}, **ASKED),
     "missing parameter": lambda cloud: cloud.metadata(METADATA, resource="https://vault.azure.net"),
     "identity that is not attached": lambda cloud: cloud.metadata(METADATA, **ASKED, client_id=str(uuid.uuid4())),
-    "several identities, none named": _two_attached,
+    "several identities, none named": after(
+        lambda cloud: cloud.attach(cloud.managed_identity("one"), cloud.managed_identity("two")),
+        then=lambda cloud: cloud.metadata(METADATA, **ASKED),
+    ),
     "two selectors": lambda cloud: cloud.metadata(METADATA, **ASKED, client_id=ONE, object_id=ONE),
-    "unknown resource": _unknown_resource,
+    "unknown resource": after(
+        lambda cloud: cloud.attach(cloud.managed_identity("one")),
+        then=lambda cloud: cloud.metadata(METADATA, **{**ASKED, "resource": "https://nowhere.example"}),
+    ),
 }

@@ -13,8 +13,8 @@ from localcloud.testing.arm import GROUP, ONE, SUBSCRIPTION, VAULT, vault_body
 from localcloud.testing.azure import ask
 from localcloud.testing.certificates import issue
 from tests.coverage.blob_refusals import issuer, request
-from tests.coverage.cloud import AUTHORITY, CoverageCloud
-from tests.coverage.refusals import ASKED, METADATA, Provoke, application, federated
+from tests.coverage.cloud import AUTHORITY, CoverageCloud, Provoke
+from tests.coverage.refusals import ASKED, METADATA, application, federated
 
 _TRUST: Final[Mapping[str, Any]] = {
     **{"name": "main", "issuer": "https://issuer.example", "subject": "s"},
