@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import httpx
 import pytest
 
@@ -82,17 +80,6 @@ def test_credentials_are_written_one_after_another(world: ArmWorld) -> None:
     assert [answer.status_code for answer in (*written, rewritten)] == [201, 201, 201, 200]
     assert [item["name"] for item in listed] == ["fed-0", "fed-1", "fed-2"]
     assert listed[0]["properties"] == trust("system:serviceaccount:a:other")["properties"]
-
-
-def test_concurrent_writes_to_one_identity_are_refused(world: ArmWorld) -> None:
-    create(world)
-
-    async def at_once() -> list[httpx.Response]:
-        writes = [world.request("PUT", credential(f"fed-{n}"), trust(f"system:serviceaccount:a:{n}")) for n in (1, 2)]
-        return list(await asyncio.gather(*writes))
-
-    assert sorted(answer.status_code for answer in asyncio.run(at_once())) == [201, 409]
-    assert len(world.call("GET", f"{IDENTITY}/federatedIdentityCredentials").json()["value"]) == 1
 
 
 def test_an_issuer_and_subject_are_trusted_once(world: ArmWorld) -> None:

@@ -71,35 +71,29 @@ def test_an_upsert_makes_the_credential_once(graph: httpx.Client, path: str) -> 
 
 
 @pytest.mark.parametrize(
-    "changed",
+    ("changed", "refused"),
     [
-        {"issuer": "http://issuer.example"},
-        {"issuer": "https://"},
-        {"audiences": ["a", "b"]},
-        {"audiences": "a"},
-        {"name": "n" * 121},
-        {"subject": "s" * 601},
+        ({"issuer": "http://issuer.example"}, (400, "InvalidFederatedIdentityCredentialValue")),
+        ({"issuer": "https://"}, (400, "InvalidFederatedIdentityCredentialValue")),
+        ({"audiences": ["a", "b"]}, (400, "InvalidFederatedIdentityCredentialValue")),
+        ({"audiences": "a"}, (400, "InvalidFederatedIdentityCredentialValue")),
+        ({"name": "n" * 121}, (400, "InvalidFederatedIdentityCredentialValue")),
+        ({"subject": "s" * 601}, (400, "InvalidFederatedIdentityCredentialValue")),
+        ({"subject": ""}, (400, "Request_BadRequest")),
+        ({"claimsMatchingExpression": {"value": "x"}}, (501, "NotEmulated")),
     ],
-    ids=["http", "no host", "two audiences", "a text", "long name", "long subject"],
+    ids=["http", "no host", "two audiences", "a text", "long name", "long subject", "no subject", "expression"],
 )
-def test_a_wrong_credential_is_refused(graph: httpx.Client, path: str, changed: dict[str, Any]) -> None:
-    assert code(graph.post(path, json={**TRUST, **changed})) == (400, "InvalidFederatedIdentityCredentialValue")
-
-
-def test_a_credential_needs_a_subject(graph: httpx.Client, path: str) -> None:
-    assert code(graph.post(path, json={**TRUST, "subject": ""})) == (400, "Request_BadRequest")
+def test_a_wrong_credential_is_refused(
+    graph: httpx.Client, path: str, changed: dict[str, Any], refused: tuple[int, str]
+) -> None:
+    assert code(graph.post(path, json={**TRUST, **changed})) == refused
 
 
 def test_there_are_twenty_at_most(graph: httpx.Client, path: str) -> None:
     answers = [graph.post(path, json={**TRUST, "name": f"n{i}", "subject": str(i)}).status_code for i in range(21)]
 
     assert answers == [201] * 20 + [400]
-
-
-def test_a_matching_expression_is_not_emulated(graph: httpx.Client, path: str) -> None:
-    refused = graph.post(path, json={**TRUST, "claimsMatchingExpression": {"value": "x"}})
-
-    assert code(refused) == (501, "NotEmulated")
 
 
 def test_patching_certificates_keeps_those_named_by_their_key_id(graph: httpx.Client) -> None:
@@ -132,13 +126,6 @@ def test_a_certificate_keeps_the_key_id_that_a_client_gives_it(graph: httpx.Clie
     assert [graph.patch(path, json=body).status_code for _ in range(2)] == [204, 204]
     assert code(graph.patch(path, json={"keyCredentials": [key(keyId=wanted)]})) == (400, "Request_BadRequest")
     assert [key_credential["keyId"] for key_credential in graph.get(path).json()["keyCredentials"]] == [wanted]
-
-
-def test_a_bad_certificate_is_not_registered(graph: httpx.Client) -> None:
-    path = f"/applications/{created(graph)['id']}"
-
-    assert graph.patch(path, json={"keyCredentials": [key(usage="Sign")]}).status_code == 400
-    assert graph.get(path).json()["keyCredentials"] == []
 
 
 def test_a_certificate_without_an_rsa_key_is_refused(graph: httpx.Client) -> None:

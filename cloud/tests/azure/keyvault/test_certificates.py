@@ -22,115 +22,12 @@ from tests.azure.keyvault.conftest import PrincipalCredential, VaultClients
 URI = "https://kv-idstack-local.vault.azure.net"
 POLICY: dict[str, Any] = {
     "issuer": {"name": "Self"},
-    "key_props": {"kty": "RSA", "key_size": 2048, "exportable": True},
-    "x509_props": {"subject": "CN=disk", "validity_months": 6},
-}
-
-
-@pytest.fixture
-def officer(world: ArmWorld) -> ServicePrincipal:
-    world.create_vault()
-    return world.principal(("Key Vault Certificates Officer", VAULT), ("Key Vault Secrets Officer", VAULT))
-
-
-@pytest.fixture(scope="module")
-def issued() -> IssuedCertificate:
-    return issue("imported")
-
-
-def made(world: ArmWorld, officer: ServicePrincipal, **changes: Any) -> httpx.Response:
-    return world.vault("POST", "/certificates/one/create", {"policy": POLICY | changes}, caller=officer)
-
-
-def secret(world: ArmWorld, officer: ServicePrincipal) -> dict[str, Any]:
-    return dict(world.vault("GET", "/secrets/one", caller=officer).json())
-
-
-def opened(value: str) -> tuple[RSAPrivateKey, x509.Certificate]:
-    """Key and certificate in a secret's PKCS#12."""
-    key, certificate, _ = pkcs12.load_key_and_certificates(base64.b64decode(value), None)
-    assert isinstance(key, RSAPrivateKey)
-    assert certificate is not None
-    return key, certificate
-
-
-def test_a_certificate_is_made_and_its_secret_has_the_key(world: ArmWorld, officer: ServicePrincipal) -> None:
-    begun = made(world, officer)
-    ended = world.vault("GET", "/certificates/one/pending", caller=officer).json()
-    found = world.vault("GET", "/certificates/one", caller=officer).json()
-    kept = secret(world, officer)
-
-    assert (begun.status_code, begun.json()["status"]) == (202, "inProgress")
-    assert (ended["status"], ended["target"]) == ("completed", f"{URI}/certificates/one")
-    certificate = x509.load_der_x509_certificate(base64.b64decode(found["cer"]))
-    assert certificate.subject.rfc4514_string() == "CN=disk"
-    lifetime = certificate.not_valid_after_utc - certificate.not_valid_before_utc
-    assert lifetime == timedelta(days=180)
-    assert (kept["id"], kept["contentType"]) == (found["sid"], "application/x-pkcs12")
-    assert opened(kept["value"])[1] == certificate
-    assert kept["attributes"]["exp"] == found["attributes"]["exp"]
-
-
-def test_the_secret_is_pem_if_the_policy_says_so(world: ArmWorld, officer: ServicePrincipal) -> None:
-    made(world, officer, secret_props={"contentType": "application/x-pem-file"}).raise_for_status()
-
-    assert parse(secret(world, officer)["value"].encode()).chain[0].subject.rfc4514_string() == "CN=disk"
-
-
-@pytest.mark.parametrize("form", ["PEM", "PEM in base64", "PKCS#12", "PKCS#12 with a password"])
-def test_a_certificate_is_imported_in_each_form(
-    world: ArmWorld, officer: ServicePrincipal, issued: IssuedCertificate, form: str
-) -> None:
-    pem = issued.private_key_pem + issued.certificate_pem
-    key = parse(pem.encode())
-    protected = pkcs12.serialize_key_and_certificates(
-        b"one", key.private_key, key.chain[0], None, BestAvailableEncryption(b"word")
-    )
-    body = {
-        "PEM": {"value": pem},
-        "PEM in base64": {"value": base64.encodebytes(pem.encode()).decode()},
-        "PKCS#12": {"value": base64.b64encode(_bare(key)).decode()},
-        "PKCS#12 with a password": {"value": base64.b64encode(protected).decode(), "pwd": "word"},
-    }[form]
-
-    found = world.vault("POST", "/certificates/one/import", body, caller=officer).json()
-
-    assert base64.b64decode(found["cer"]) == base64.b64decode("".join(issued.certificate_pem.splitlines()[1:-1]))
-    kept, _ = opened(secret(world, officer)["value"])
-    assert kept.private_numbers() == key.private_key.private_numbers()
-
-
-def test_certificate_and_secret_are_deleted_recovered_and_purged_together(
-    world: ArmWorld, officer: ServicePrincipal
-) -> None:
-    made(world, officer)
-    world.vault("DELETE", "/certificates/one", caller=officer).raise_for_status()
-    gone = [error(world.vault("GET", f"/{kind}/one", caller=officer))[1] for kind in ("certificates", "secrets")]
-    deleted = world.vault("GET", "/deletedcertificates/one", caller=officer).json()
-    taken = made(world, officer)
-    world.vault("POST", "/deletedcertificates/one/recover", caller=officer).raise_for_status()
-    [listed] = world.vault("GET", "/certificates", caller=officer).json()["value"]
-    back = secret(world, officer)
-    world.vault("DELETE", "/certificates/one", caller=officer)
-    purged = world.vault("DELETE", "/deletedcertificates/one", caller=officer)
-
-    assert gone == ["CertificateNotFound", "SecretNotFound"]
-    assert deleted["recoveryId"] == f"{URI}/deletedcertificates/one"
-    assert error(taken)[:2] == (409, "Conflict")
-    assert listed["id"] == f"{URI}/certificates/one"
-    assert back["contentType"] == "application/x-pkcs12"
-    assert purged.status_code == 204
-    assert made(world, officer).is_success
-
-
-def _bare(key: KeyMaterial) -> bytes:
-    return pkcs12.serialize_key_and_certificates(None, key.private_key, key.chain[0], None, NoEncryption())
-
-
-POLICY_WITH_NAMES: dict[str, Any] = {
-    "issuer": {"name": "Self"},
     "key_props": {"kty": "RSA", "exportable": True},
-    "x509_props": {"subject": "CN=disk,O=idstack", "sans": {"dns_names": ["disk.example"], "upns": ["a@b"]}},
+    "x509_props": {
+        "subject": "CN=disk,O=idstack",
+        "sans": {"dns_names": ["disk.example"], "upns": ["a@b"]},
+        "validity_months": 6,
+    },
 }
 
 
@@ -145,24 +42,107 @@ def ask(world: ArmWorld, administrator: ServicePrincipal) -> Any:
     def asked(method: str, path: str, body: object = None) -> Any:
         return world.vault(method, path, body, caller=administrator)
 
-    made = asked("POST", "/certificates/one/create", {"policy": POLICY_WITH_NAMES, "tags": {"a": "b"}})
-    assert made.status_code == 202, made.text
     return asked
 
 
-def test_the_certificate_is_as_its_policy_asks(ask: Any) -> None:
-    found = ask("GET", "/certificates/one").json()
-    certificate = x509.load_der_x509_certificate(base64.b64decode(found["cer"]))
-    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+@pytest.fixture(scope="module")
+def issued() -> IssuedCertificate:
+    return issue("imported")
 
+
+def made(ask: Any, **changes: Any) -> httpx.Response:
+    answer: httpx.Response = ask("POST", "/certificates/one/create", {"policy": POLICY | changes, "tags": {"a": "b"}})
+    return answer
+
+
+def secret(ask: Any) -> dict[str, Any]:
+    return dict(ask("GET", "/secrets/one").json())
+
+
+def opened(value: str) -> tuple[RSAPrivateKey, x509.Certificate]:
+    """Key and certificate in a secret's PKCS#12."""
+    key, certificate, _ = pkcs12.load_key_and_certificates(base64.b64decode(value), None)
+    assert isinstance(key, RSAPrivateKey)
+    assert certificate is not None
+    return key, certificate
+
+
+def test_a_certificate_is_made_and_its_secret_has_the_key(ask: Any) -> None:
+    begun = made(ask)
+    ended = ask("GET", "/certificates/one/pending").json()
+    found = ask("GET", "/certificates/one").json()
+    kept = secret(ask)
+
+    assert (begun.status_code, begun.json()["status"]) == (202, "inProgress")
+    assert (ended["status"], ended["target"]) == ("completed", f"{URI}/certificates/one")
+    certificate = x509.load_der_x509_certificate(base64.b64decode(found["cer"]))
     assert found["subject"] == "CN=disk,O=idstack"
     assert found["tags"] == {"a": "b"}
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert names.get_values_for_type(x509.DNSName) == ["disk.example"]
     assert certificate.extensions.get_extension_for_class(x509.KeyUsage).value.key_encipherment
+    lifetime = certificate.not_valid_after_utc - certificate.not_valid_before_utc
+    assert lifetime == timedelta(days=180)
+    assert (kept["id"], kept["contentType"]) == (found["sid"], "application/x-pkcs12")
+    assert opened(kept["value"])[1] == certificate
+    assert kept["attributes"]["exp"] == found["attributes"]["exp"]
+
+
+def test_the_secret_is_pem_if_the_policy_says_so(ask: Any) -> None:
+    made(ask, secret_props={"contentType": "application/x-pem-file"}).raise_for_status()
+
+    assert parse(secret(ask)["value"].encode()).chain[0].subject.rfc4514_string() == "CN=disk,O=idstack"
+
+
+@pytest.mark.parametrize("form", ["PEM", "PEM in base64", "PKCS#12", "PKCS#12 with a password"])
+def test_a_certificate_is_imported_in_each_form(ask: Any, issued: IssuedCertificate, form: str) -> None:
+    pem = issued.private_key_pem + issued.certificate_pem
+    key = parse(pem.encode())
+    protected = pkcs12.serialize_key_and_certificates(
+        b"one", key.private_key, key.chain[0], None, BestAvailableEncryption(b"word")
+    )
+    body = {
+        "PEM": {"value": pem},
+        "PEM in base64": {"value": base64.encodebytes(pem.encode()).decode()},
+        "PKCS#12": {"value": base64.b64encode(_bare(key)).decode()},
+        "PKCS#12 with a password": {"value": base64.b64encode(protected).decode(), "pwd": "word"},
+    }[form]
+
+    found = ask("POST", "/certificates/one/import", body).json()
+
+    assert base64.b64decode(found["cer"]) == base64.b64decode("".join(issued.certificate_pem.splitlines()[1:-1]))
+    kept, _ = opened(secret(ask)["value"])
+    assert kept.private_numbers() == key.private_key.private_numbers()
+
+
+def test_certificate_and_secret_are_deleted_recovered_and_purged_together(ask: Any) -> None:
+    made(ask)
+    ask("DELETE", "/certificates/one").raise_for_status()
+    gone = [error(ask("GET", f"/{kind}/one"))[1] for kind in ("certificates", "secrets")]
+    deleted = ask("GET", "/deletedcertificates/one").json()
+    taken = made(ask)
+    ask("POST", "/deletedcertificates/one/recover").raise_for_status()
+    [listed] = ask("GET", "/certificates").json()["value"]
+    back = secret(ask)
+    ask("DELETE", "/certificates/one")
+    purged = ask("DELETE", "/deletedcertificates/one")
+
+    assert gone == ["CertificateNotFound", "SecretNotFound"]
+    assert deleted["recoveryId"] == f"{URI}/deletedcertificates/one"
+    assert error(taken)[:2] == (409, "Conflict")
+    assert listed["id"] == f"{URI}/certificates/one"
+    assert back["contentType"] == "application/x-pkcs12"
+    assert purged.status_code == 204
+    assert made(ask).is_success
+
+
+def _bare(key: KeyMaterial) -> bytes:
+    return pkcs12.serialize_key_and_certificates(None, key.private_key, key.chain[0], None, NoEncryption())
 
 
 def test_versions_and_policy_are_read(ask: Any) -> None:
-    ask("POST", "/certificates/one/create", {"policy": POLICY_WITH_NAMES})
+    for _ in range(2):
+        made(ask)
     versions = ask("GET", "/certificates/one/versions").json()["value"]
     policy = ask("GET", "/certificates/one/policy").json()
 
@@ -179,6 +159,7 @@ def test_there_are_no_contacts_and_no_issuers(ask: Any) -> None:
 
 
 def test_secret_and_key_say_that_they_are_a_certificates(ask: Any) -> None:
+    made(ask)
     ask("PUT", "/secrets/plain", {"value": "v"})
     listed = {entry["id"].rpartition("/")[2]: entry for entry in ask("GET", "/secrets").json()["value"]}
     secret, key = ask("GET", "/secrets/one").json(), ask("GET", "/keys/one").json()
@@ -193,6 +174,7 @@ def test_secret_and_key_say_that_they_are_a_certificates(ask: Any) -> None:
 def test_the_key_decrypts_what_the_certificate_encrypts(
     world: ArmWorld, ask: Any, clients: VaultClients, administrator: ServicePrincipal
 ) -> None:
+    made(ask)
     key = clients.keys(administrator).get_key("one")
     with CryptographyClient(
         key,
@@ -209,6 +191,7 @@ def test_the_key_decrypts_what_the_certificate_encrypts(
 
 
 def test_the_secret_is_written_and_deleted_with_the_certificate_alone(world: ArmWorld, ask: Any) -> None:
+    made(ask)
     by_arm = world.call("PUT", f"{VAULT}/secrets/one", {"properties": {"value": "v"}})
 
     assert error(ask("PUT", "/secrets/one", {"value": "v"}))[:2] == (403, "Forbidden")
@@ -234,14 +217,14 @@ def test_the_secret_is_written_and_deleted_with_the_certificate_alone(world: Arm
     ids=["issuer", "not exportable", "HSM", "EC", "curve"],
 )
 def test_a_policy_that_is_not_emulated_is_named(ask: Any, changed: dict[str, Any]) -> None:
-    refused = ask("POST", "/certificates/two/create", {"policy": {**POLICY_WITH_NAMES, **changed}})
+    refused = ask("POST", "/certificates/two/create", {"policy": {**POLICY, **changed}})
 
     assert error(refused)[:2] == (501, "NotEmulated")
 
 
 def test_the_first_version_may_ask_for_its_key_to_be_used_again(ask: Any) -> None:
     """The default policy of the Azure CLI asks for it."""
-    policy = {**POLICY_WITH_NAMES, "key_props": {"exportable": True, "kty": "RSA", "key_size": 2048, "reuse_key": True}}
+    policy = {**POLICY, "key_props": {"exportable": True, "kty": "RSA", "key_size": 2048, "reuse_key": True}}
     first = ask("POST", "/certificates/three/create", {"policy": policy})
     second = ask("POST", "/certificates/three/create", {"policy": policy})
 
@@ -262,7 +245,7 @@ def test_the_first_version_may_ask_for_its_key_to_be_used_again(ask: Any) -> Non
     ],
 )
 def test_a_policy_that_no_certificate_can_have_is_refused(ask: Any, changed: dict[str, Any], named: str) -> None:
-    refused = ask("POST", "/certificates/two/create", {"policy": {**POLICY_WITH_NAMES, **changed}})
+    refused = ask("POST", "/certificates/two/create", {"policy": {**POLICY, **changed}})
 
     assert error(refused)[:2] == (400, "BadParameter")
     assert named in refused.text
