@@ -29,13 +29,12 @@ from identity.settings.schema.problems import (
     ConfigurationError,
     Place,
     Problem,
-    ReportedPlace,
     enumerate_words,
     kind_of,
     path_of,
     value_at,
 )
-from identity.settings.schema.schema_node import CREDENTIAL, REFUSED, SchemaNode
+from identity.settings.schema.schema_node import CREDENTIAL, REFUSED, ReportedPlace, SchemaNode
 from identity.similar import similar
 
 
@@ -309,9 +308,8 @@ def _fix(at: ReportedPlace, node: SchemaNode, value: object) -> str:
     guess = None
     if not at.hides(value):
         guess = node.spec.guessed(value) if node.spec else similar(str(value), node.choices)
-    blank = node.spec.blank if node.spec else f"<{'|'.join(node.choices or ('true', 'false'))}>"
     hint = f"; {node.spec.hint}" if node.spec and node.spec.hint and not guess else ""
-    return at.to_set(guess or blank) + hint
+    return at.to_set(guess or node.blank) + hint
 
 
 def _is_accepted_in_quotes(node: SchemaNode, value: object) -> bool:

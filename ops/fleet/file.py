@@ -13,7 +13,8 @@ from identity.clouds import LOCAL_CLOUD
 from identity.secrets_store import duration
 from identity.settings import ConfigurationError, Settings
 from identity.settings.rules.stack import validate_settings
-from identity.settings.schema.problems import NAMESPACE, Place, Problem, ReportedPlace, enumerate_words, path_of
+from identity.settings.schema.problems import NAMESPACE, Place, Problem, enumerate_words, path_of
+from identity.settings.schema.schema_node import ReportedPlace
 from ops.fleet.reading import LONGEST_STACK_NAME, EnvironmentSettings, FleetFileError, FleetReport, FleetSettings, read
 from ops.fleet.stacks import FleetEnvironment, FleetStack, Wave, cluster_stack_name, shared_stack_name
 from ops.stack import local_cloud

@@ -14,7 +14,8 @@ from identity.outputs import StackOutputs, is_managed_cluster
 from identity.settings.schema.base import apply, unless_refused
 from identity.settings.schema.hosted_clusters import AUTHENTICATION_TYPES, HostedClusterSettings
 from identity.settings.schema.model import Settings
-from identity.settings.schema.problems import ConfigurationError, Place, Problem, ReportedPlace, to_set
+from identity.settings.schema.problems import ConfigurationError, Place, Problem, to_set
+from identity.settings.schema.schema_node import ReportedPlace
 
 _MANAGED, _WORKLOAD = AUTHENTICATION_TYPES
 # Rules whose fixes are no use to a cluster that was made with the other type.
@@ -50,8 +51,8 @@ def applied_clusters_sign_in_in_one_way(settings: Settings, root: ReportedPlace)
             if cluster.authentication != first[1]:
                 place = root / "hostedClusters" / index / "hostedCluster"
                 place.refuse(
-                    rule="hosted-clusters-of-both-ways",
-                    accepted=f"nothing with authentication: {cluster.authentication}: on one management cluster "
+                    "hosted-clusters-of-both-ways",
+                    f"nothing with authentication: {cluster.authentication}: on one management cluster "
                     f"all HostedClusters sign in the same way, and {root / 'hostedClusters' / first[0]} has {first[1]}",
                     fix=f"{place.to_remove()}, and apply it on a management cluster of its own",
                 )
@@ -93,22 +94,20 @@ def _other_way_has_no_keys(cluster: HostedClusterSettings, place: ReportedPlace)
             value = getattr(cluster, attribute)
             if not value:
                 continue
-            at = place / key
-            at.refuse(
-                rule="key-of-other-authentication",
-                accepted=f"nothing with authentication: {cluster.authentication}",
-                fix=f"{at.to_remove()}, or {(place / 'authentication').to_set(way)}",
+            (place / key).refuse(
+                "key-of-other-authentication",
+                f"nothing with authentication: {cluster.authentication}",
+                otherwise=(place / "authentication").to_set(way),
             )
 
 
 def _topology_is_given(cluster: HostedClusterSettings, place: ReportedPlace) -> None:
-    at = place / "topology"
     if cluster.authentication == _WORKLOAD and cluster.topology is None:
-        at.refuse(
-            rule="topology-missing",
-            accepted=f"Public, PublicAndPrivate or Private: with authentication: {_WORKLOAD} a HostedCluster needs one "
+        (place / "topology").require(
+            "topology-missing",
+            f"Public, PublicAndPrivate or Private: with authentication: {_WORKLOAD} a HostedCluster needs one "
             "from its beginning",
-            fix=at.to_set("Public"),
+            "Public",
         )
 
 
@@ -117,9 +116,8 @@ def _workload_identities_are_used(cluster: HostedClusterSettings, place: Reporte
         if row.field not in cluster.workload_identities or row.setting is None:
             continue
         if getattr(cluster, row.setting) is None:
-            at = place / "workloadIdentities" / row.field
-            at.refuse(
-                rule="workload-identity-without-purpose",
-                accepted=f"nothing: without {place / row.setting} nobody uses this identity",
-                fix=f"{at.to_remove()}, or write {place / row.setting} in the stack file",
+            (place / "workloadIdentities" / row.field).refuse(
+                "workload-identity-without-purpose",
+                f"nothing: without {place / row.setting} nobody uses this identity",
+                otherwise=f"write {place / row.setting} in the stack file",
             )

@@ -24,7 +24,8 @@ from identity.settings.schema.hosted_clusters import (
     IdentitySettings,
 )
 from identity.settings.schema.model import Settings
-from identity.settings.schema.problems import ReportedPlace, enumerate_words, to_set
+from identity.settings.schema.problems import enumerate_words
+from identity.settings.schema.schema_node import ReportedPlace
 
 # A Kubernetes namespace is a DNS label.
 _LONGEST_NAMESPACE: Final = 63
@@ -49,21 +50,18 @@ def _federated_credentials_are_their_own(cluster: HostedClusterSettings, place: 
         with unless_refused():
             for suffix in cluster.federated_identity(row.field).federated_credentials:
                 if suffix not in own:
-                    at = place / cluster.federated_key / row.field / "federatedCredentials" / suffix
-                    at.refuse(
-                        rule="federated-credential-of-other-identity",
-                        accepted=f"{enumerate_words(own, last='or')} with {row.field}",
+                    (place / cluster.federated_key / row.field / "federatedCredentials" / suffix).refuse(
+                        "federated-credential-of-other-identity", f"{enumerate_words(own, last='or')} with {row.field}"
                     )
 
 
 def _namespace_is_short_enough(cluster: HostedClusterSettings, place: ReportedPlace) -> None:
     length = len(cluster.namespace_name)
     if length > _LONGEST_NAMESPACE:
-        name = place / "name"
-        name.refuse(
-            rule="namespace-too-long",
-            accepted=f"a name with which the namespace <namespace>-<name> has at most {_LONGEST_NAMESPACE} characters",
-            fix=f"{name.to_set('<cluster>')}, or a shorter {place / 'namespace'}",
+        (place / "name").require(
+            "namespace-too-long",
+            f"a name with which the namespace <namespace>-<name> has at most {_LONGEST_NAMESPACE} characters",
+            otherwise=f"a shorter {place / 'namespace'}",
             reason=f"the namespace has {length} characters",
         )
 
@@ -79,20 +77,16 @@ def _network_is_in_the_subscription(settings: Settings, cluster: HostedClusterSe
     ):
         with unless_refused():
             if arm_id is not None and parse_arm_id(arm_id.lower()).subscription != subscription:
-                at = place / key
-                at.refuse(
-                    rule="network-in-other-subscription",
-                    accepted="a resource in the subscription of subscriptionId: a HostedCluster has one for all",
-                    fix=at.to_set("<resource id>"),
+                (place / key).require(
+                    "network-in-other-subscription",
+                    "a resource in the subscription of subscriptionId: a HostedCluster has one for all",
                 )
 
 
 def _subnet_is_in_the_network(cluster: HostedClusterSettings, place: ReportedPlace) -> None:
     vnet, subnet = cluster.vnet_id.lower(), cluster.subnet_id.lower()
     if not subnet.startswith(f"{vnet}/subnets/"):
-        at = place / "subnetID"
-        accepted = f"a subnet of {place / 'vnetID'}"
-        at.refuse(rule="subnet-outside-vnet", accepted=accepted, fix=at.to_set("<resource id>"))
+        (place / "subnetID").require("subnet-outside-vnet", f"a subnet of {place / 'vnetID'}")
 
 
 def _identity_has_its_setting(row: ControlPlaneIdentity, cluster: HostedClusterSettings, place: ReportedPlace) -> None:
@@ -102,39 +96,31 @@ def _identity_has_its_setting(row: ControlPlaneIdentity, cluster: HostedClusterS
     is_given = getattr(cluster, row.setting) is not None
     if cluster.identity(row).enabled and not is_given:
         at.refuse(
-            rule="identity-without-purpose",
-            accepted=f"false, or nothing: without {setting} nobody uses this identity",
-            fix=f"{at.to_remove()}, or write {setting} in the stack file",
+            "identity-without-purpose",
+            f"false, or nothing: without {setting} nobody uses this identity",
+            otherwise=f"write {setting} in the stack file",
         )
     if is_given and not cluster.identity(row).enabled:
-        at.refuse(
-            rule="identity-required",
-            accepted=f"true: {setting} needs this identity",
-            fix=f"{at.to_remove()}, or {setting.to_remove()}",
-        )
+        at.refuse("identity-required", f"true: {setting} needs this identity", otherwise=setting.to_remove())
 
 
 def _needed_identity_is_on(row: ControlPlaneIdentity, cluster: HostedClusterSettings, place: ReportedPlace) -> None:
     if not cluster.identity(row).enabled and not row.optional and row.setting is None:
-        at = place / "identities" / row.field / "enabled"
         optional = enumerate_words(row.field for row in CONTROL_PLANE if row.optional)
         accepted = f"true: a HostedCluster needs this identity; only {optional} may be switched off"
-        at.refuse(rule="identity-required", accepted=accepted)
+        (place / "identities" / row.field / "enabled").refuse("identity-required", accepted)
 
 
 def _managed_identities_are_described(identity: IdentitySettings, place: ReportedPlace) -> None:
     if identity.source != "managed-identity" or not identity.enabled:
         return
     if identity.resource_id is None:
-        at = place / "resourceId"
         accepted = "the resource id of the managed identity, to which the roles are assigned"
-        fix = at.to_set("<resource id>")
-        at.refuse(rule="managed-identity-without-resource-id", accepted=accepted, fix=fix)
+        (place / "resourceId").require("managed-identity-without-resource-id", accepted)
     if identity.credential is None:
         at = place / "credential"
         accepted = "the credential of the managed identity, issued elsewhere, as one of file and secretName"
-        fix = (at / "file").to_set("<path>")
-        at.refuse(rule="managed-identity-without-credential", accepted=accepted, fix=fix)
+        at.refuse("managed-identity-without-credential", accepted, (at / "file").to_set())
 
 
 def _applications_have_nothing_imported(identity: IdentitySettings, place: ReportedPlace) -> None:
@@ -146,44 +132,31 @@ def _applications_have_nothing_imported(identity: IdentitySettings, place: Repor
         ("credential", identity.credential),
     ):
         if value is not None:
-            at = place / key
-            at.refuse(
-                rule="application-with-managed-identity-key",
-                accepted="nothing with source: entra-application, where the stack issues the credential itself",
-                fix=f"{at.to_remove()}, or {(place / 'source').to_set('managed-identity')}",
+            (place / key).refuse(
+                "application-with-managed-identity-key",
+                "nothing with source: entra-application, where the stack issues the credential itself",
+                otherwise=(place / "source").to_set("managed-identity"),
             )
 
 
 def _one_credential_is_imported(identity: IdentitySettings, place: ReportedPlace) -> None:
     credential = identity.credential
-    if credential is None:
-        return
-    keys = [
-        key for key, value in (("file", credential.file), ("secretName", credential.secret_name)) if value is not None
-    ]
-    if len(keys) != 1:
-        at = place / "credential"
-        at.refuse(
-            rule="one-imported-credential",
-            accepted="exactly one of file and secretName",
-            fix=" or ".join((at / key).to_remove() for key in keys) or (at / "file").to_set("<path>"),
-            reason=f"it holds {enumerate_words(keys)}" if keys else "it is empty",
-        )
+    if credential is not None:
+        sources = {"file": credential.file, "secretName": credential.secret_name}
+        (place / "credential").require_one("one-imported-credential", sources)
 
 
 def _existing_secrets_keep_their_name(identity: IdentitySettings, place: ReportedPlace) -> None:
     existing = identity.credential.secret_name if identity.credential is not None else None
     if existing is not None and identity.secret_name != existing:
-        at = place / "secretName"
         accepted = f"nothing beside {place / 'credential' / 'secretName'}: the secret is used under its own name"
-        at.refuse(rule="existing-secret-renamed", accepted=accepted)
+        (place / "secretName").refuse("existing-secret-renamed", accepted)
 
 
 def _kept_roles_assign_no_roles(identity: IdentitySettings, place: ReportedPlace) -> None:
     names = {role.guid: role.name for role in (OWNER_ROLE, RBAC_ADMINISTRATOR_ROLE, USER_ACCESS_ADMINISTRATOR_ROLE)}
     if identity.custom_role is not None and (name := names.get(identity.custom_role.lower())):
-        at = place / "customRole"
-        at.refuse(rule="custom-role-assigns-roles", accepted=f"a role that assigns no roles; this one is {name}")
+        (place / "customRole").refuse("custom-role-assigns-roles", f"a role that assigns no roles; this one is {name}")
 
 
 def _validate_object(settings: Settings, cluster: HostedClusterSettings, place: ReportedPlace) -> None:
@@ -198,46 +171,37 @@ def _validate_object(settings: Settings, cluster: HostedClusterSettings, place: 
 def _side_is_hypershifts(settings: Settings, cluster: HostedClusterSettings, at: ReportedPlace) -> None:
     if settings.makes_cluster_side(cluster):
         at.refuse(
-            rule="hosted-cluster-with-stack-side",
-            accepted="nothing with clusterSide: stack, which writes what HyperShift's operators would make of it",
-            fix=f"{at.to_remove()}, or {to_set(('clusterSide',), 'hypershift')}",
+            "hosted-cluster-with-stack-side",
+            "nothing with clusterSide: stack, which writes what HyperShift's operators would make of it",
+            otherwise=at.at(("clusterSide",)).to_set("hypershift"),
         )
 
 
 def _users_part_is_given_once(applied: HostedClusterObjectSettings, at: ReportedPlace) -> None:
-    if applied.manifest is not None and applied.file is not None:
+    given = (applied.manifest, applied.file)
+    if None not in given:
         at.refuse(
-            rule="hosted-cluster-given-once",
-            accepted="at most one of manifest (a HostedCluster) and file (the path of one)",
-            fix=(at / "manifest").to_remove(),
+            "hosted-cluster-given-once",
+            "at most one of manifest (a HostedCluster) and file (the path of one)",
+            (at / "manifest").to_remove(),
             reason="it holds both",
         )
-    elif (
-        applied.manifest is None
-        and applied.file is None
-        and applied.release_image is None
-        and applied.pull_secret is None
-    ):
+    elif all(value is None for value in (*given, applied.release_image, applied.pull_secret)):
         at.refuse(
-            rule="hosted-cluster-missing",
-            accepted="releaseImage and pullSecret, for a HostedCluster that the stack writes, or one of your own as "
+            "hosted-cluster-missing",
+            "releaseImage and pullSecret, for a HostedCluster that the stack writes, or one of your own as "
             "manifest or file",
-            fix=f"{(at / 'releaseImage').to_set('<image>')} and {(at / 'pullSecret').to_set('<secret>')}, "
-            f"or {(at / 'file').to_set('<path>')}",
+            f"{(at / 'releaseImage').to_set()} and {(at / 'pullSecret').to_set()}",
+            otherwise=(at / "file").to_set(),
         )
 
 
 def _release_comes_with_a_pull_secret(applied: HostedClusterObjectSettings, at: ReportedPlace) -> None:
-    for key, value, other, blank in (
-        ("releaseImage", applied.release_image, applied.pull_secret, "<image>"),
-        ("pullSecret", applied.pull_secret, applied.release_image, "<secret>"),
-    ):
-        if value is None and other is not None:
-            (at / key).refuse(
-                rule="release-without-pull-secret",
-                accepted="both or neither of releaseImage and pullSecret: with both the stack writes the HostedCluster",
-                fix=(at / key).to_set(blank),
-            )
+    given = {"releaseImage": applied.release_image, "pullSecret": applied.pull_secret}
+    missing = [key for key, value in given.items() if value is None]
+    if len(missing) == 1:
+        accepted = "both or neither of releaseImage and pullSecret: with both the stack writes the HostedCluster"
+        (at / missing[0]).require("release-without-pull-secret", accepted)
 
 
 def _written_cluster_has_its_domains(
@@ -245,32 +209,27 @@ def _written_cluster_has_its_domains(
 ) -> None:
     if applied.release_image is None:
         return
-    for key, value, blank in (
-        ("baseDomain", cluster.dns and cluster.dns.base_domain, "<domain>"),
-        ("publicZoneID", cluster.dns and cluster.dns.public_zone_id, "<resource id>"),
-        ("privateZoneID", cluster.dns and cluster.dns.private_zone_id, "<resource id>"),
+    for key, value in (
+        ("baseDomain", cluster.dns and cluster.dns.base_domain),
+        ("publicZoneID", cluster.dns and cluster.dns.public_zone_id),
+        ("privateZoneID", cluster.dns and cluster.dns.private_zone_id),
     ):
-        at = place / "dns" / key
         if value is None:
-            at.refuse(
-                rule="hosted-cluster-without-domain",
-                accepted=f"a value with {place / 'hostedCluster' / 'releaseImage'}: the HostedCluster that "
+            (place / "dns" / key).require(
+                "hosted-cluster-without-domain",
+                f"a value with {place / 'hostedCluster' / 'releaseImage'}: the HostedCluster that "
                 "the stack writes has both zones",
-                fix=at.to_set(blank),
             )
 
 
 def _written_cluster_has_its_host_names(
     cluster: HostedClusterSettings, applied: HostedClusterObjectSettings, place: ReportedPlace
 ) -> None:
-    at = place / "externalDnsDomain"
     if applied.release_image is not None and cluster.external_dns_domain is None and cluster.needs_host_names:
-        at.refuse(
-            rule="hosted-cluster-without-host-names",
-            accepted=f"a domain with {place / 'hostedCluster' / 'releaseImage'}: HyperShift tells the "
-            "control plane's services apart by host names in it, unless "
-            f"{place / 'topology'} is Private with a Private Link",
-            fix=at.to_set("<domain>"),
+        (place / "externalDnsDomain").require(
+            "hosted-cluster-without-host-names",
+            f"a domain with {place / 'hostedCluster' / 'releaseImage'}: HyperShift tells the control plane's services "
+            f"apart by host names in it, unless {place / 'topology'} is Private with a Private Link",
         )
 
 
@@ -280,17 +239,15 @@ def _signing_key_is_named(
     at = place / "hostedCluster" / "serviceAccountSigningKey"
     if cluster.signing_key is not None and applied.service_account_signing_key is not None:
         at.refuse(
-            rule="signing-key-named-twice",
-            accepted=f"nothing: the stack itself makes the Secret, {cluster.signing_key_secret}",
+            "signing-key-named-twice", f"nothing: the stack itself makes the Secret, {cluster.signing_key_secret}"
         )
     # A manifest may name the Secret: it is read later (`components/preflight/hosted_cluster_manifest.py`).
     elif cluster.signing_key_reference is None and applied.manifest is None and applied.file is None:
-        at.refuse(
-            rule="signing-key-missing",
-            accepted="a Secret with the key whose public half the issuer publishes: without one HyperShift makes a key "
+        at.require(
+            "signing-key-missing",
+            "a Secret with the key whose public half the issuer publishes: without one HyperShift makes a key "
             "of its own, and Entra ID refuses every data-plane identity",
-            fix=f"{at.to_set('<secret>')}, or {(place / 'issuer').to_set('create')}, or name the key in "
-            f"{place / 'serviceAccountSigningKey'}",
+            otherwise=f"{(place / 'issuer').to_set('create')}, or name the key in {place / 'serviceAccountSigningKey'}",
         )
 
 
@@ -301,13 +258,12 @@ def _etcd_is_encrypted_once(
     if applied.etcd_encryption is None:
         return
     if applied.release_image is None:
-        accepted = "nothing without releaseImage: your own HostedCluster has its encryption"
-        at.refuse(rule="etcd-encryption-of-given", accepted=accepted)
+        at.refuse("etcd-encryption-of-given", "nothing without releaseImage: your own HostedCluster has its encryption")
     elif cluster.kms is not None:
         at.refuse(
-            rule="etcd-encryption-twice",
-            accepted=f"nothing with {place / 'kms'}, which encrypts etcd",
-            fix=f"{at.to_remove()}, or {(place / 'kms').to_remove()}",
+            "etcd-encryption-twice",
+            f"nothing with {place / 'kms'}, which encrypts etcd",
+            otherwise=(place / "kms").to_remove(),
         )
 
 

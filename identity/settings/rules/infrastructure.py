@@ -12,7 +12,8 @@ from identity.settings.schema.base import apply, unless_refused
 from identity.settings.schema.endpoints import SigningKeySettings
 from identity.settings.schema.hosted_clusters import HostedClusterSettings
 from identity.settings.schema.model import Settings
-from identity.settings.schema.problems import ReportedPlace, enumerate_words, value_at
+from identity.settings.schema.problems import enumerate_words, value_at
+from identity.settings.schema.schema_node import ReportedPlace
 
 # Of a virtual network's name, which is shorter than all the others (azure-docs `resource-name-rules`).
 LONGEST_STEM: Final = 64
@@ -42,12 +43,10 @@ def created_groups_are_the_clusters_own(settings: Settings, root: ReportedPlace)
             own = {group.lower(): group for group in cluster.names(settings.subscription_id).groups}
             for place, group in _other_groups(settings, index, root):
                 if group.lower() in own:
-                    at = root / "hostedClusters" / index / "infraID"
-                    at.refuse(
-                        rule="created-group-shared",
-                        accepted="an id with which the resource groups of infrastructure: create are the cluster's "
+                    (root / "hostedClusters" / index / "infraID").require(
+                        "created-group-shared",
+                        "an id with which the resource groups of infrastructure: create are the cluster's "
                         f"own: {place} is in {own[group.lower()]}, too, which is deleted with the cluster",
-                        fix=at.to_set("<infra-id>"),
                     )
                     break
 
@@ -75,23 +74,20 @@ def _other_groups(settings: Settings, own: int, root: ReportedPlace) -> Iterator
 
 def _nothing_is_said_of_an_existing_network(cluster: HostedClusterSettings, place: ReportedPlace) -> None:
     if cluster.network is not None:
-        at = place / "network"
-        at.refuse(
-            rule="ranges-of-existing-network",
-            accepted="nothing with infrastructure: existing: the network of vnetID has its ranges",
-            fix=f"{at.to_remove()}, or {(place / 'infrastructure').to_set('create')}",
+        (place / "network").refuse(
+            "ranges-of-existing-network",
+            "nothing with infrastructure: existing: the network of vnetID has its ranges",
+            otherwise=(place / "infrastructure").to_set("create"),
         )
 
 
 def _names_are_short_enough(settings: Settings, cluster: HostedClusterSettings, place: ReportedPlace) -> None:
     length = len(cluster.names(settings.subscription_id).stem)
     if length > LONGEST_STEM:
-        at = place / "infraID"
-        at.refuse(
-            rule="created-network-name-too-long",
-            accepted="an id with which the network's name <name>-<infraID> has at most "
+        (place / "infraID").require(
+            "created-network-name-too-long",
+            "an id with which the network's name <name>-<infraID> has at most "
             f"{LONGEST_STEM} characters, as Azure demands",
-            fix=at.to_set("<infra-id>"),
             reason=f"the name has {length} characters",
         )
 
@@ -101,18 +97,16 @@ def _zones_are_known(settings: Settings, cluster: HostedClusterSettings, place: 
     why = "with infrastructure: create, where the stack makes the private zone <name>.<baseDomain>"
     if cluster.dns is None:
         at.refuse(
-            rule="created-infrastructure-without-domain",
-            accepted=f"baseDomain and publicZoneID {why}",
-            fix=f"{(at / 'baseDomain').to_set('<domain>')} and {(at / 'publicZoneID').to_set('<resource id>')}",
+            "created-infrastructure-without-domain",
+            f"baseDomain and publicZoneID {why}",
+            f"{(at / 'baseDomain').to_set()} and {(at / 'publicZoneID').to_set()}",
         )
     elif cluster.dns.public_zone_id is None:
         zone = at / "publicZoneID"
         zone.refuse(
-            rule="created-infrastructure-without-public-zone",
-            accepted=f"the resource id of the public zone of {at / 'baseDomain'} {why}, and the public one "
-            "exists already",
-            fix=f"{zone.to_set('<resource id>')}; `az network dns zone show -g <group> -n <domain> --query id` "
-            "prints it",
+            "created-infrastructure-without-public-zone",
+            f"the resource id of the public zone of {at / 'baseDomain'} {why}, and the public one exists already",
+            f"{zone.to_set()}; `az network dns zone show -g <group> -n <domain> --query id` prints it",
         )
 
 
@@ -121,11 +115,9 @@ def _subnet_is_inside(settings: Settings, cluster: HostedClusterSettings, place:
     if network is None:
         return
     if not IPv4Network(network.subnet_address_prefix).subnet_of(IPv4Network(network.address_prefix)):
-        at = place / "network" / "subnetAddressPrefix"
-        at.refuse(
-            rule="subnet-range-outside-network",
-            accepted=f"a range inside of {place / 'network' / 'addressPrefix'}, {network.address_prefix}",
-            fix=at.to_set("<range>"),
+        (place / "network" / "subnetAddressPrefix").require(
+            "subnet-range-outside-network",
+            f"a range inside of {place / 'network' / 'addressPrefix'}, {network.address_prefix}",
         )
 
 
@@ -136,11 +128,10 @@ def _nodes_are_apart_from_pods_and_services(
         return
     nodes = cluster.network.subnet_address_prefix
     for key, taken in default_networks_in(nodes, cluster):
-        at = place / "network" / "subnetAddressPrefix"
-        at.refuse(
-            rule="network-of-pods-or-services",
-            accepted=apart_from(key, taken),
-            fix=f"{at.to_set('<range>')}, or set spec.networking.{key} in the HostedCluster",
+        (place / "network" / "subnetAddressPrefix").require(
+            "network-of-pods-or-services",
+            apart_from(key, taken),
+            otherwise=f"set spec.networking.{key} in the HostedCluster",
         )
 
 
@@ -184,10 +175,10 @@ def _nothing_else_is_named(settings: Settings, cluster: HostedClusterSettings, p
         with unless_refused():
             if value != expected:
                 at.refuse(
-                    rule="created-infrastructure-named",
-                    accepted="nothing with infrastructure: create: the stack makes "
+                    "created-infrastructure-named",
+                    "nothing with infrastructure: create: the stack makes "
                     + (f"{expected}, as HyperShift names it" if expected else "a subnet without it"),
-                    fix=f"{at.to_remove()}, or {(place / 'infrastructure').to_set('existing')}",
+                    otherwise=(place / "infrastructure").to_set("existing"),
                 )
 
 
@@ -206,31 +197,24 @@ def validate_issuer(settings: Settings, cluster: HostedClusterSettings, place: R
 
 def created_issuers_have_names_of_their_own(settings: Settings, root: ReportedPlace) -> None:
     """A storage account belongs to one issuer."""
-    owners: dict[str, ReportedPlace] = {}
+    owners: dict[str, object] = {}
+    accepted = "a name other than {}: a storage account holds one issuer"
     for index, cluster in enumerate(settings.hosted_clusters):
         with unless_refused():
-            place, name = root / "hostedClusters" / index / "issuerName", cluster.issuer_name
-            if name is not None and (first := owners.setdefault(name, place)) != place:
-                place.refuse(
-                    rule="duplicate-issuer-name",
-                    accepted=f"a name other than {first}: a storage account holds one issuer",
-                    fix=place.to_set("<name>"),
-                )
+            if cluster.issuer_name is not None:
+                place = root / "hostedClusters" / index / "issuerName"
+                place.require_own("duplicate-issuer-name", accepted, owners, cluster.issuer_name)
 
 
 def _name_goes_with_creation(settings: Settings, cluster: HostedClusterSettings, place: ReportedPlace) -> None:
     at = place / "issuerName"
     if cluster.issuer == "create" and cluster.issuer_name is None:
-        at.refuse(
-            rule="issuer-name-missing",
-            accepted="the name of the storage account that issuer: create makes, unique in Azure",
-            fix=at.to_set("<name>"),
-        )
+        at.require("issuer-name-missing", "the name of the storage account that issuer: create makes, unique in Azure")
     if cluster.issuer == "existing" and cluster.issuer_name is not None:
         at.refuse(
-            rule="issuer-name-unused",
-            accepted="nothing with issuer: existing, whose address is issuerURL",
-            fix=f"{at.to_remove()}, or {(place / 'issuer').to_set('create')}",
+            "issuer-name-unused",
+            "nothing with issuer: existing, whose address is issuerURL",
+            otherwise=(place / "issuer").to_set("create"),
         )
 
 
@@ -240,9 +224,9 @@ def _url_is_the_created_issuers(settings: Settings, cluster: HostedClusterSettin
     written, at = issuer_url(cluster.issuer_name, settings.cloud.storage_suffix), place / "issuerURL"
     if cluster.issuer_url != written:
         at.refuse(
-            rule="issuer-url-of-created",
-            accepted=f"nothing with issuer: create, which makes {written}",
-            fix=f"{at.to_remove()}, or {(place / 'issuer').to_set('existing')}",
+            "issuer-url-of-created",
+            f"nothing with issuer: create, which makes {written}",
+            otherwise=(place / "issuer").to_set("existing"),
         )
 
 
@@ -250,56 +234,43 @@ def _created_key_has_no_source(key: SigningKeySettings, place: ReportedPlace) ->
     for name, attribute in _EXISTING_ONLY:
         value = getattr(key, attribute)
         if value is not None:
-            at = place / name
-            at.refuse(
-                rule="signing-key-of-created-issuer",
-                accepted="nothing with issuer: create, where the stack makes the key itself",
+            (place / name).refuse(
+                "signing-key-of-created-issuer", "nothing with issuer: create, where the stack makes the key itself"
             )
 
 
 def _signing_key_is_published(key: SigningKeySettings, place: ReportedPlace) -> None:
     if key.signing not in key.published:
-        at = place / "signing"
         published = enumerate_words(map(str, key.published), last="or")
-        at.refuse(
-            rule="signing-key-not-published",
-            accepted=f"{published}, of {place / 'published'}: Entra ID refuses tokens of any other key",
-            fix=at.to_set(str(key.published[-1])),
+        (place / "signing").require(
+            "signing-key-not-published",
+            f"{published}, of {place / 'published'}: Entra ID refuses tokens of any other key",
+            str(key.published[-1]),
         )
 
 
 def _leaked_key_is_not_published(key: SigningKeySettings, place: ReportedPlace) -> None:
     if both := set(key.leaked) & set(key.published):
-        at = place / "published"
-        at.refuse(
-            rule="leaked-key-published",
-            accepted=f"numbers that are not in {place / 'leaked'}: the holder of such a key signs tokens of "
+        (place / "published").refuse(
+            "leaked-key-published",
+            f"numbers that are not in {place / 'leaked'}: the holder of such a key signs tokens of "
             "any service account with it, and takes the roles of the cluster's identities",
-            fix=f"publish a new key in place of {enumerate_words(map(str, sorted(both)))}, and let it sign",
+            f"publish a new key in place of {enumerate_words(map(str, sorted(both)))}, and let it sign",
         )
 
 
 def _existing_key_is_not_numbered(key: SigningKeySettings, place: ReportedPlace) -> None:
     for name in _CREATED_ONLY:
         if name in key.model_fields_set:
-            at = place / name
-            at.refuse(
-                rule="signing-key-of-existing-issuer",
-                accepted="nothing with issuer: existing, whose keys are made and published elsewhere",
-                fix=f"{at.to_remove()}, or {place.at((*place.place[:-1], 'issuer')).to_set('create')}",
+            (place / name).refuse(
+                "signing-key-of-existing-issuer",
+                "nothing with issuer: existing, whose keys are made and published elsewhere",
+                otherwise=place.at((*place.place[:-1], "issuer")).to_set("create"),
             )
 
 
 def _existing_key_has_one_source(key: SigningKeySettings, place: ReportedPlace) -> None:
-    keys = [name for name, attribute in _EXISTING_ONLY if getattr(key, attribute) is not None]
-    if len(keys) != 1:
-        place.refuse(
-            rule="one-signing-key",
-            accepted="exactly one of vaultSecretName and file",
-            fix=" or ".join((place / name).to_remove() for name in keys)
-            or (place / "vaultSecretName").to_set("<secret>"),
-            reason=f"it holds {enumerate_words(keys)}" if keys else "it is empty",
-        )
+    place.require_one("one-signing-key", {name: getattr(key, attribute) for name, attribute in _EXISTING_ONLY})
 
 
 _OF_A_CREATED_KEY: Final = (_created_key_has_no_source, _signing_key_is_published, _leaked_key_is_not_published)

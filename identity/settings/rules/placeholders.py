@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from identity.clouds import LOCAL_CLOUD, Cloud
-from identity.settings.schema.problems import Place, ReportedPlace
-from identity.settings.schema.schema_node import PLACEHOLDER, SchemaNode
+from identity.settings.schema.problems import Place
+from identity.settings.schema.schema_node import PLACEHOLDER, ReportedPlace, SchemaNode
 
 # RFC 5737 and RFC 3849.
 _NETWORKS: Final = tuple(

@@ -24,7 +24,8 @@ from identity.settings.rules.infrastructure import (
 from identity.settings.schema.access import AccessSettings, CreationSettings
 from identity.settings.schema.base import apply, unless_refused
 from identity.settings.schema.model import ManagementClusterSettings, Settings
-from identity.settings.schema.problems import ReportedPlace, enumerate_words, to_remove
+from identity.settings.schema.problems import enumerate_words
+from identity.settings.schema.schema_node import ReportedPlace
 
 # The keys that describe a login of any kind.
 _LOGIN_ATTRIBUTES: Final = frozenset().union(*(row.needs | row.takes for row in LOGIN_KINDS.values()))
@@ -38,12 +39,12 @@ def cluster_is_reached_in_one_way(settings: Settings, root: ReportedPlace) -> No
     place = root / "managementCluster" / "kubeconfig"
     if cluster.kubeconfig is not None and "access" in cluster.model_fields_set:
         accepted = "nothing with managementCluster.access, with which the stack makes a kubeconfig of its own"
-        place.refuse(rule="kubeconfig-beside-access", accepted=accepted)
+        place.refuse("kubeconfig-beside-access", accepted)
     if cluster.context is not None and cluster.kubeconfig is None:
-        at = root / "managementCluster" / "context"
-        fix = f"{at.to_remove()}, or {place.to_set('<path>')}"
         accepted = "nothing without managementCluster.kubeconfig: it is a context of that file"
-        at.refuse(rule="context-without-kubeconfig", accepted=accepted, fix=fix)
+        (root / "managementCluster" / "context").refuse(
+            "context-without-kubeconfig", accepted, otherwise=place.to_set()
+        )
 
 
 def login_is_described(settings: Settings, root: ReportedPlace) -> None:
@@ -51,18 +52,15 @@ def login_is_described(settings: Settings, root: ReportedPlace) -> None:
     access = settings.management_cluster.access if settings.management_cluster else None
     if access is None:
         return
-    place = root / "managementCluster" / "access"
     row = LOGIN_KINDS[access.login]
     for name, field in AccessSettings.model_fields.items():
         if name not in _LOGIN_ATTRIBUTES:
             continue
-        at, value = place / str(field.alias), getattr(access, name)
+        at, value = root / "managementCluster" / "access" / str(field.alias), getattr(access, name)
         if value is None and name in row.needs:
-            blank = "<uuid>" if name == "client_id" else "<path>"
-            accepted = f"a value with login: {access.login}"
-            at.refuse(rule="login-key-missing", accepted=accepted, fix=at.to_set(blank))
+            at.require("login-key-missing", f"a value with login: {access.login}")
         if value is not None and name not in row.needs | row.takes:
-            at.refuse(rule="login-key-unused", accepted=f"nothing with login: {access.login}")
+            at.refuse("login-key-unused", f"nothing with login: {access.login}")
 
 
 # learn.microsoft.com/azure/aks/configure-azure-cni: the subnet is 10.224.0.0/16, of which Azure keeps five.
@@ -85,16 +83,16 @@ def _one_authority(create: CreationSettings, place: ReportedPlace) -> None:
     roles_at, groups_at = place / "azureRBAC", place / "adminGroupObjectIDs"
     if by_roles and groups:
         groups_at.refuse(
-            rule="two-cluster-authorities",
-            accepted="nothing with managementCluster.create.azureRBAC, with which role assignments alone decide",
-            fix=f"{groups_at.to_remove()}, or {roles_at.to_remove()}",
+            "two-cluster-authorities",
+            "nothing with managementCluster.create.azureRBAC, with which role assignments alone decide",
+            otherwise=roles_at.to_remove(),
         )
     if not by_roles and not groups:
         groups_at.refuse_value(
             None,
             rule="no-cluster-authority",
             accepted="object ids of the Entra ID groups that administer the cluster, or azureRBAC: true instead",
-            fix=f"{(groups_at / 0).to_set('<uuid>')}, or {roles_at.to_set('true')}",
+            fix=f"{(groups_at / 0).to_set()}, or {roles_at.to_set('true')}",
         )
 
 
@@ -102,44 +100,42 @@ def _policy_engine_fits(create: CreationSettings, place: ReportedPlace) -> None:
     """AKS itself would refuse a policy engine of another plugin."""
     policy, plugin = place / "network" / "policy", place / "network" / "plugin"
     if create.network.plugin == "kubenet" and create.network.policy == "azure":
-        policy.refuse(
-            rule="network-policy-of-kubenet",
-            accepted="calico or none with the network plugin kubenet",
-            fix=f"{policy.to_set('calico')}, or {plugin.to_remove()}",
-        )
+        accepted = "calico or none with the network plugin kubenet"
+        policy.require("network-policy-of-kubenet", accepted, "calico", otherwise=plugin.to_remove())
 
 
 def _every_pod_has_an_address(create: CreationSettings, place: ReportedPlace) -> None:
     pool, at = create.node_pool, place / "nodePool"
     if create.network.plugin == "azure" and pool.count * (pool.max_pods + 1) > _ADDRESSES:
         most = _ADDRESSES // pool.count - 1
-        (at / "maxPods").refuse(
-            rule="node-pool-addresses",
-            accepted=f"at most {most} with {pool.count} machines: each machine and each of its pods has an address, "
+        (at / "maxPods").require(
+            "node-pool-addresses",
+            f"at most {most} with {pool.count} machines: each machine and each of its pods has an address, "
             f"and the subnet that AKS makes has {_ADDRESSES:,}",
-            fix=f"{(at / 'maxPods').to_set(str(most))}, or {(at / 'count').to_set('<number>')} with fewer machines",
+            str(most),
+            otherwise=f"{(at / 'count').to_set('<number>')} with fewer machines",
         )
 
 
 def _no_kubeconfig(cluster: ManagementClusterSettings, place: ReportedPlace) -> None:
     if cluster.kubeconfig is not None:
         accepted = "nothing with managementCluster.create: AKS assigns one when it creates the cluster"
-        (place / "kubeconfig").refuse(rule="kubeconfig-of-created-cluster", accepted=accepted)
+        (place / "kubeconfig").refuse("kubeconfig-of-created-cluster", accepted)
 
 
 def _no_administrator(cluster: ManagementClusterSettings, place: ReportedPlace) -> None:
     if cluster.access.admin:
         accepted = "false with managementCluster.create: the cluster has no local accounts"
-        (place / "access" / "admin").refuse(rule="admin-of-created-cluster", accepted=accepted)
+        (place / "access" / "admin").refuse("admin-of-created-cluster", accepted)
 
 
 def _stack_is_the_vaults(settings: Settings, place: ReportedPlace) -> None:
     """The add-on's identity reads the vault, so both are made by the stack that others share."""
     if settings.shared_stack is not None:
         place.refuse(
-            rule="created-cluster-in-sharing-stack",
-            accepted="nothing with sharedStack: the stack that has the vault makes the cluster whose add-on reads it",
-            fix=f"{place.to_remove()}, or {to_remove(('sharedStack',))}",
+            "created-cluster-in-sharing-stack",
+            "nothing with sharedStack: the stack that has the vault makes the cluster whose add-on reads it",
+            otherwise=place.at(("sharedStack",)).to_remove(),
         )
 
 
@@ -162,33 +158,32 @@ def _reserved_ids_fit_cloud(settings: Settings, root: ReportedPlace) -> None:
         at = root / key
         with unless_refused():
             if is_local and value != reserved:
-                at.refuse(
-                    rule="local-cloud-id-required",
-                    accepted=f"{reserved} with cloud: local, which has no other",
-                    fix=f"{at.to_set(reserved)}, or name a real cloud with {(root / 'cloud').to_set('<cloud>')}",
+                at.require(
+                    "local-cloud-id-required",
+                    f"{reserved} with cloud: local, which has no other",
+                    reserved,
+                    otherwise=f"name a real cloud with {(root / 'cloud').to_set('<cloud>')}",
                 )
             if not is_local and value == reserved:
-                at.refuse(
-                    rule="local-cloud-id-reserved",
-                    accepted="an id of your own: this one is reserved for cloud: local",
-                    fix=f"{at.to_set('<uuid>')}, or use the local cloud with {(root / 'cloud').to_set(LOCAL_CLOUD)}",
+                at.require(
+                    "local-cloud-id-reserved",
+                    "an id of your own: this one is reserved for cloud: local",
+                    otherwise=f"use the local cloud with {(root / 'cloud').to_set(LOCAL_CLOUD)}",
                 )
 
 
 def _local_state_is_on_this_machine(settings: Settings, root: ReportedPlace) -> None:
     if settings.cloud.name == LOCAL_CLOUD and settings.backend is not None:
         (root / "backend").refuse(
-            rule="backend-of-local-cloud",
-            accepted="nothing with cloud: local, whose stacks have a backend of their own",
+            "backend-of-local-cloud", "nothing with cloud: local, whose stacks have a backend of their own"
         )
 
 
 def _kubeconfig_is_the_local_clouds(settings: Settings, local: LocalEnvironment | None, root: ReportedPlace) -> None:
     cluster = settings.management_cluster
     if settings.cloud.name == LOCAL_CLOUD and local and cluster and cluster.kubeconfig not in (None, local.kubeconfig):
-        place = root / "managementCluster" / "kubeconfig"
         accepted = "nothing with cloud: local, whose own kubeconfig is taken"
-        place.refuse(rule="kubeconfig-of-local-cloud", accepted=accepted)
+        (root / "managementCluster" / "kubeconfig").refuse("kubeconfig-of-local-cloud", accepted)
 
 
 def _failed_renewals_have_time(settings: Settings, root: ReportedPlace) -> None:
@@ -196,41 +191,37 @@ def _failed_renewals_have_time(settings: Settings, root: ReportedPlace) -> None:
     is_shorter = before < lifetime  # first: it ends the rule if one of them was refused
     least = least_renew_before_days(lifetime)
     if not is_shorter or before < least:
-        place = root / "credentials" / "renewBeforeDays"
         most = lifetime - 1
         days, value = (f"{least} to {most}", f"<{least}-{most}>") if least < most else (f"{least}", f"{least}")
-        place.refuse(
-            rule="renewal-date",
-            accepted=f"{days} with credentials.lifetimeDays {lifetime}: a third of the lifetime, or "
+        (root / "credentials" / "renewBeforeDays").require(
+            "renewal-date",
+            f"{days} with credentials.lifetimeDays {lifetime}: a third of the lifetime, or "
             "30 days of a long one, has to remain for renewals that fail and pods that load late",
-            fix=f"{place.to_set(value)}, or change credentials.lifetimeDays",
+            value,
+            otherwise="change credentials.lifetimeDays",
         )
 
 
 def _gate_has_time_to_settle(settings: Settings, root: ReportedPlace) -> None:
     propagation = settings.credentials.propagation
     if propagation.timeout_seconds <= propagation.settle_seconds:
-        place = root / "credentials" / "propagation" / "timeoutSeconds"
-        place.refuse(
-            rule="propagation-timeout-too-short",
-            accepted="more than credentials.propagation.settleSeconds",
-            fix=place.to_set("<seconds>"),
+        (root / "credentials" / "propagation" / "timeoutSeconds").require(
+            "propagation-timeout-too-short", "more than credentials.propagation.settleSeconds", "<seconds>"
         )
 
 
 def _vault_and_key_vault_user_are_here_or_shared(settings: Settings, root: ReportedPlace) -> None:
-    shared, name_vault = root / "sharedStack", (root / "vault" / "name").to_set("<vault>")
+    shared, name_vault = root / "sharedStack", (root / "vault" / "name").to_set()
     if settings.shared_stack is None:
         if settings.vault is None and settings.uses_vault:
             accepted = "the Key Vault of the credentials, by its name; or sharedStack, the stack that has it"
-            fix = f"{name_vault}, or {shared.to_set('<organization>/<project>/<stack>')}"
-            (root / "vault").refuse(rule="vault-missing", accepted=accepted, fix=fix)
+            share = shared.to_set("<organization>/<project>/<stack>")
+            (root / "vault").refuse("vault-missing", accepted, name_vault, otherwise=share)
         if settings.vault is None and not settings.uses_vault and "key_vault_user" in settings.model_fields_set:
-            user = root / "keyVaultUser"
-            user.refuse(
-                rule="key-vault-user-without-vault",
-                accepted="nothing without a vault, which no hosted cluster of the stack needs",
-                fix=f"{user.to_remove()}, or {name_vault}",
+            (root / "keyVaultUser").refuse(
+                "key-vault-user-without-vault",
+                "nothing without a vault, which no hosted cluster of the stack needs",
+                otherwise=name_vault,
             )
         return
     for key, is_set in (
@@ -239,11 +230,10 @@ def _vault_and_key_vault_user_are_here_or_shared(settings: Settings, root: Repor
         ("keyVaultUserScope", settings.key_vault_user_scope != "vault"),
     ):
         if is_set:
-            at = root / key
-            at.refuse(
-                rule="vault-of-shared-stack",
-                accepted="nothing with sharedStack, which has the vault and the key-vault-user",
-                fix=f"{at.to_remove()}, or {shared.to_remove()}",
+            (root / key).refuse(
+                "vault-of-shared-stack",
+                "nothing with sharedStack, which has the vault and the key-vault-user",
+                otherwise=shared.to_remove(),
             )
 
 
@@ -262,12 +252,7 @@ def _vault_lists_have_an_effect(settings: Settings, root: ReportedPlace) -> None
     for key, networks in (("allowedIpRanges", vault.allowed_ip_ranges), ("allowedSubnetIds", vault.allowed_subnet_ids)):
         with unless_refused():
             if networks:
-                place = at / key
-                place.refuse(
-                    rule="vault-networks-without-effect",
-                    accepted=f"nothing with {overruling}",
-                    fix=f"{place.to_remove()}, or {fix}",
-                )
+                (at / key).refuse("vault-networks-without-effect", f"nothing with {overruling}", otherwise=fix)
 
 
 def _vault_is_reachable(settings: Settings, root: ReportedPlace) -> None:
@@ -277,12 +262,11 @@ def _vault_is_reachable(settings: Settings, root: ReportedPlace) -> None:
     if not vault.allowed_ip_ranges and not vault.allowed_subnet_ids:
         ranges, subnets, action = at / "allowedIpRanges", at / "allowedSubnetIds", at / "defaultAction"
         action.refuse(
-            rule="vault-admits-nobody",
-            accepted=f"{ranges} or {subnets} with defaultAction: Deny, the default: without them "
+            "vault-admits-nobody",
+            f"{ranges} or {subnets} with defaultAction: Deny, the default: without them "
             "neither the deployer nor the nodes reach the vault",
-            fix=f"{(ranges / 0).to_set('<range of the deployer>')} and "
-            f"{(subnets / 0).to_set('<subnet of the nodes>')}, or {action.to_set('Allow')}, "
-            "with which roles alone decide who reads a secret",
+            f"{(ranges / 0).to_set('<range of the deployer>')} and {(subnets / 0).to_set('<subnet of the nodes>')}",
+            otherwise=f"{action.to_set('Allow')}, with which roles alone decide who reads a secret",
         )
 
 
@@ -291,7 +275,7 @@ def _key_vault_user_is_described_by_its_source(settings: Settings, root: Reporte
         return
     user = settings.key_vault_user
     required = {"aks-addon": (), "existing": ("clientId", "objectId"), "created": ("name",)}[user.source]
-    for key, value, what in (
+    for key, value, accepted in (
         ("clientId", user.client_id, "the client id of the identity with which the CSI driver reads the vault"),
         (
             "objectId",
@@ -302,16 +286,12 @@ def _key_vault_user_is_described_by_its_source(settings: Settings, root: Reporte
     ):
         place = root / "keyVaultUser" / key
         if key in required and value is None:
-            place.refuse(
-                rule="key-vault-user-key-missing",
-                accepted=what,
-                fix=place.to_set("<name>" if key == "name" else "<uuid>"),
-            )
+            place.require("key-vault-user-key-missing", accepted)
         if key not in required and value is not None:
             place.refuse(
-                rule="key-vault-user-key-unused",
-                accepted=f"nothing with source: {user.source}",
-                fix=f"{place.to_remove()}, or choose another keyVaultUser.source",
+                "key-vault-user-key-unused",
+                f"nothing with source: {user.source}",
+                otherwise="choose another keyVaultUser.source",
             )
 
 
@@ -337,61 +317,50 @@ def _management_cluster_is_named_where_needed(settings: Settings, root: Reported
     ]
     if reasons:
         place = root / "managementCluster"
-        set_both = " and ".join(
-            (place / key).to_set(blank)
-            for key, blank in (("resourceGroup", "<resource-group>"), ("name", "<aks-cluster>"))
-        )
         accepted = f"resourceGroup and name of the AKS cluster: {enumerate_words(reasons)}"
-        place.refuse(rule="management-cluster-missing", accepted=accepted, fix=set_both)
+        set_both = f"{(place / 'resourceGroup').to_set()} and {(place / 'name').to_set()}"
+        place.refuse("management-cluster-missing", accepted, set_both)
 
 
 def _metadata_is_blocked_in_own_namespaces(settings: Settings, root: ReportedPlace) -> None:
     is_hypershifts = bool(settings.hosted_clusters) and not settings.makes_cluster_sides
     if settings.block_instance_metadata and (is_hypershifts or settings.cluster_side == "hypershift"):
-        place = root / "blockInstanceMetadata"
-        or_stack = f", or {(root / 'clusterSide').to_set('stack')}" if settings.cluster_side == "hypershift" else ""
-        place.refuse(
-            rule="metadata-block-without-effect",
-            accepted="nothing where HyperShift makes the namespaces and their policies: with clusterSide: hypershift, "
+        (root / "blockInstanceMetadata").refuse(
+            "metadata-block-without-effect",
+            "nothing where HyperShift makes the namespaces and their policies: with clusterSide: hypershift, "
             "and in a stack whose hosted clusters all have workload identities",
-            fix=place.to_remove() + or_stack,
+            otherwise=(root / "clusterSide").to_set("stack") if settings.cluster_side == "hypershift" else "",
         )
 
 
 def _probe_has_an_image_where_needed(settings: Settings, root: ReportedPlace) -> None:
     if settings.makes_cluster_sides and settings.probe.image is None:
-        place = root / "probe" / "image"
-        place.refuse(
-            rule="probe-image-missing",
-            accepted="the image of the credential probe: clusterSide: stack runs one for each mount",
-            fix=f"{place.to_set('<image>')}, which `make probe-image REGISTRY=<registry>` pushes, or "
-            f"{(root / 'clusterSide').to_set('hypershift')}",
+        image = root / "probe" / "image"
+        image.refuse(
+            "probe-image-missing",
+            "the image of the credential probe: clusterSide: stack runs one for each mount",
+            f"{image.to_set()}, which `make probe-image REGISTRY=<registry>` pushes",
+            otherwise=(root / "clusterSide").to_set("hypershift"),
         )
 
 
 def _clusters_have_names_of_their_own(settings: Settings, root: ReportedPlace) -> None:
-    names: dict[str, ReportedPlace] = {}
-    infra_ids: dict[str, ReportedPlace] = {}
+    names: dict[str, object] = {}
+    infra_ids: dict[str, object] = {}
     for index, cluster in enumerate(settings.hosted_clusters):
         place = root / "hostedClusters" / index
-        name, infra_id = place / "name", place / "infraID"
         with unless_refused():
-            first = names.setdefault(dashed(cluster.name), name)
-            if first != name:
-                accepted = f"a name other than {first}; a dot counts as a hyphen"
-                fix = name.to_set("<cluster>")
-                name.refuse(rule="duplicate-cluster-name", accepted=accepted, fix=fix)
+            accepted = "a name other than {}; a dot counts as a hyphen"
+            if (place / "name").require_own("duplicate-cluster-name", accepted, names, dashed(cluster.name)):
                 continue  # whatever follows from the name is equal as well
-            first = infra_ids.setdefault(cluster.infra_id, infra_id)
-            if first != infra_id:
-                accepted = f"an id other than {first}: the names of role assignments derive from it"
-                fix = infra_id.to_set("<infra-id>")
-                infra_id.refuse(rule="duplicate-infra-id", accepted=accepted, fix=fix)
+            accepted = "an id other than {}: the names of role assignments derive from it"
+            (place / "infraID").require_own("duplicate-infra-id", accepted, infra_ids, cluster.infra_id)
 
 
 def _secrets_have_names_of_their_own(settings: Settings, root: ReportedPlace) -> None:
-    owners: dict[str, ReportedPlace] = {}
+    owners: dict[str, object] = {}
     names: set[str] = set()
+    accepted = "a name other than {}: one secret holds one credential"
     for index, cluster in enumerate(settings.hosted_clusters):
         with unless_refused():
             name = dashed(cluster.name)
@@ -402,12 +371,9 @@ def _secrets_have_names_of_their_own(settings: Settings, root: ReportedPlace) ->
             with unless_refused():
                 identity = cluster.identity(row)
                 place = root / "hostedClusters" / index / "identities" / row.field / "secretName"
-                # Key Vault ignores the case of letters.
-                first = owners.setdefault(identity.secret_name.lower(), place) if identity.enabled else place
-                if first != place:
-                    accepted = f"a name other than {first}: one secret holds one credential"
-                    fix = place.to_set("<secret>")
-                    place.refuse(rule="duplicate-secret-name", accepted=accepted, fix=fix)
+                if identity.enabled:
+                    # Key Vault ignores the case of letters.
+                    place.require_own("duplicate-secret-name", accepted, owners, identity.secret_name.lower())
 
 
 _RULES: Final[tuple[Callable[[Settings, ReportedPlace], None], ...]] = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from pydantic import BaseModel
@@ -18,8 +18,6 @@ NAMESPACE: Final = "idstack"
 # The engine's CLI, with the backend, home and plugins of the stack.
 CLI: Final = ".venv/bin/idstack pulumi --"
 _LONGEST_SHOWN: Final = 160
-# Of a Key Vault secret's name; every key is longer.
-_LONGEST_NAME: Final = 127
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,66 +53,6 @@ class ConfigurationError(Exception):
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
         super().__init__(report_of("The stack's configuration", self.problems))
-
-
-@dataclass(frozen=True)
-class ReportedPlace:
-    """A place in the configuration, and the report that collects the problems of all places.
-
-    `place / key` is the one below it. `secret_keys` are the top-level keys whose values must not be shown; `settings`
-    are there once the single values were validated.
-    """
-
-    secret_keys: Collection[str]
-    place: Place = ()
-    problems: list[Problem] = field(default_factory=list, compare=False)
-    settings: BaseModel | None = field(default=None, compare=False)
-
-    def __truediv__(self, step: str | int) -> ReportedPlace:
-        return self.at((*self.place, step))
-
-    def __str__(self) -> str:
-        return path_of(self.place)
-
-    def at(self, place: Place) -> ReportedPlace:
-        """Another place."""
-        return replace(self, place=place)
-
-    def refuse(self, *, rule: str, accepted: str, fix: str | None = None, reason: str = "") -> None:
-        """Refuse the setting here by a rule; see `refuse_value`. Raises RefusedValueError if it was refused before."""
-        self.refuse_value(value_at(self.settings, self.place), rule=rule, accepted=accepted, fix=fix, reason=reason)
-
-    def refuse_value(
-        self, value: object, *, rule: str, accepted: str, fix: str | None = None, reason: str = ""
-    ) -> None:
-        """Refuse a value here by a rule; without a `fix` it is to be removed.
-
-        A `reason` says what is wrong with the value if `accepted` does not.
-        """
-        if self.hides(value) and isinstance(value, (str, int, float)):
-            found = f"{kind_of(value)} that is not shown because it may be a secret"
-        else:
-            found = show(value) + (f": {reason}" if reason else "")
-        fix = self.to_remove() if fix is None else fix
-        self.problems.append(Problem(place=self.place, rule=rule, found=found, accepted=accepted, fix=fix))
-
-    def hides(self, value: object) -> bool:
-        """Whether `value` here may be a secret: it is declared as one, or somebody may have written a credential
-        document or a private key instead of its file's path.
-        """
-        is_short = isinstance(value, str) and len(value) <= _LONGEST_NAME
-        is_credential = "credential" in self.place[-2:] and not is_short
-        is_key = "serviceAccountSigningKey" in self.place[-2:] and isinstance(value, str) and not is_short
-        is_signed = self.place == ("backend",) and isinstance(value, str) and ("@" in value or "sig=" in value)
-        return self.place[0] in self.secret_keys or is_credential or is_key or is_signed
-
-    def to_set(self, value: str, *, options: str = "") -> str:
-        """The command that sets a value here."""
-        return to_set(self.place, value, options=options)
-
-    def to_remove(self) -> str:
-        """The command that removes the value here."""
-        return to_remove(self.place)
 
 
 def path_of(place: Place) -> str:

@@ -1,23 +1,35 @@
-"""The models' expectations by place in the configuration, to report missing, ill-typed or unknown values."""
+"""What the models expect at a place of the configuration, and the report of what is refused there."""
 
 from __future__ import annotations
 
 import re
 import types
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from identity.settings.schema.problems import Place, enumerate_words
+from identity.settings.schema.problems import (
+    Place,
+    Problem,
+    enumerate_words,
+    kind_of,
+    path_of,
+    show,
+    to_remove,
+    to_set,
+    value_at,
+)
 
 PLACEHOLDER: Final = "the placeholder of the example, still to be filled in"
 REFUSED: Final = "refused"
 CREDENTIAL: Final = "credential"
 """The type of the error for a value that must not be shown."""
+# Of a Key Vault secret's name; every key is longer.
+_LONGEST_NAME: Final = 127
 ZERO_UUID: Final = "00000000-0000-0000-0000-000000000000"
 
 
@@ -197,12 +209,17 @@ class SchemaNode:
         kinds = {tuple: "a list", dict: "a mapping", bool: "true or false"}
         return kinds[get_origin(self.annotation) or self.annotation]
 
+    @property
+    def blank(self) -> str:
+        """The placeholder of a single value in a command that sets it."""
+        return self.spec.blank if self.spec else f"<{'|'.join(self.choices or ('true', 'false'))}>"
+
     def step(self, key: str | int) -> SchemaNode | None:
         """The node of one entry; None for a key that a model does not have."""
         if self.model:
-            for field in self.model.model_fields.values():
-                if field.alias == key:
-                    return SchemaNode.of(field.annotation, field.metadata)
+            for info in self.model.model_fields.values():
+                if info.alias == key:
+                    return SchemaNode.of(info.annotation, info.metadata)
             return None
         arguments = get_args(self.annotation)
         return SchemaNode.of(arguments[1 if get_origin(self.annotation) is dict else 0]) if arguments else None
@@ -213,3 +230,86 @@ class SchemaNode:
         for key in place:
             node = node.step(key) if node else None
         return node
+
+
+@dataclass(frozen=True)
+class ReportedPlace:
+    """A place in the configuration, and the report that collects the problems of all places.
+
+    `place / key` is the one below it. `secret_keys` are the top-level keys whose values must not be shown; `settings`
+    are there once the single values were validated.
+    """
+
+    secret_keys: Collection[str]
+    place: Place = ()
+    problems: list[Problem] = field(default_factory=list, compare=False)
+    settings: BaseModel | None = field(default=None, compare=False)
+
+    def __truediv__(self, step: str | int) -> ReportedPlace:
+        return self.at((*self.place, step))
+
+    def __str__(self) -> str:
+        return path_of(self.place)
+
+    def at(self, place: Place) -> ReportedPlace:
+        """Another place."""
+        return replace(self, place=place)
+
+    def refuse(
+        self, rule: str, accepted: str, fix: str | None = None, *, otherwise: str = "", reason: str = ""
+    ) -> None:
+        """Refuse the setting here by a rule; without a `fix` it is to be removed. `otherwise` is another way out.
+
+        See `refuse_value`. Raises RefusedValueError if it was refused before.
+        """
+        fix = (self.to_remove() if fix is None else fix) + (f", or {otherwise}" if otherwise else "")
+        self.refuse_value(value_at(self.settings, self.place), rule=rule, accepted=accepted, fix=fix, reason=reason)
+
+    def require(self, rule: str, accepted: str, value: str = "", *, otherwise: str = "", reason: str = "") -> None:
+        """Refuse what is here, or that nothing is, as `refuse` does: it is to be set, to `value` as in `to_set`."""
+        self.refuse(rule, accepted, self.to_set(value), otherwise=otherwise, reason=reason)
+
+    def require_own(self, rule: str, accepted: str, owners: dict[str, object], name: str) -> bool:
+        """Refuse a name here that has an owner already, whose place `{}` in `accepted` stands for; returns whether."""
+        if (first := owners.setdefault(name, self)) is self:
+            return False
+        self.require(rule, accepted.format(first))
+        return True
+
+    def require_one(self, rule: str, sources: Mapping[str, object]) -> None:
+        """Refuse the mapping here unless exactly one of these keys has a value; without any the first is to be set."""
+        given = [key for key, value in sources.items() if value is not None]
+        if len(given) != 1:
+            fix = " or ".join((self / key).to_remove() for key in given) or (self / next(iter(sources))).to_set()
+            reason = f"it holds {enumerate_words(given)}" if given else "it is empty"
+            self.refuse(rule, f"exactly one of {enumerate_words(sources)}", fix, reason=reason)
+
+    def refuse_value(self, value: object, *, rule: str, accepted: str, fix: str, reason: str = "") -> None:
+        """Refuse a value here by a rule. A `reason` says what is wrong with the value if `accepted` does not."""
+        if self.hides(value) and isinstance(value, (str, int, float)):
+            found = f"{kind_of(value)} that is not shown because it may be a secret"
+        else:
+            found = show(value) + (f": {reason}" if reason else "")
+        self.problems.append(Problem(place=self.place, rule=rule, found=found, accepted=accepted, fix=fix))
+
+    def hides(self, value: object) -> bool:
+        """Whether `value` here may be a secret: it is declared as one, or somebody may have written a credential
+        document or a private key instead of its file's path.
+        """
+        is_short = isinstance(value, str) and len(value) <= _LONGEST_NAME
+        is_credential = "credential" in self.place[-2:] and not is_short
+        is_key = "serviceAccountSigningKey" in self.place[-2:] and isinstance(value, str) and not is_short
+        is_signed = self.place == ("backend",) and isinstance(value, str) and ("@" in value or "sig=" in value)
+        return self.place[0] in self.secret_keys or is_credential or is_key or is_signed
+
+    def to_set(self, value: str = "", *, options: str = "") -> str:
+        """The command that sets a value here, by default the placeholder of its type."""
+        if not value:
+            node = SchemaNode(type(self.settings)).at(self.place)
+            assert node is not None, f"a rule names {self}"
+            value = node.blank
+        return to_set(self.place, value, options=options)
+
+    def to_remove(self) -> str:
+        """The command that removes the value here."""
+        return to_remove(self.place)

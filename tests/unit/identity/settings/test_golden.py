@@ -16,23 +16,22 @@ pytestmark = pytest.mark.skipif(golden_report.IS_REWRITING, reason="the report i
 
 # By the kind of a value whose type has no rule of its own (`SchemaNode.rule`).
 KINDS: Final = {"boolean", "choice", "structure"}
+_TAKE_RULES: Final = {"_arm_id", "_uuid_spec", "refuse", "require", "require_one", "require_own"}
 
 
 def declared() -> Iterator[str]:
-    """The ids that the program gives its rules: every string in an argument `rule=`, and in a table of resource ids."""
-    for room in ("identity", "components"):
+    """The ids that the program gives its rules: every string in an argument `rule=`, or in the first argument of a call
+    that refuses a value, or makes a type with a rule of its own.
+    """
+    for room in ("identity/settings", "components"):
         for file in files(room):
-            for node in nodes(file):
-                if isinstance(node, ast.Call):
-                    given = [keyword.value for keyword in node.keywords if keyword.arg == "rule"]
-                    if isinstance(node.func, ast.Name) and node.func.id in ("_arm_id", "_uuid_spec"):
-                        given.append(node.args[0])
-                    yield from (
-                        str(leaf.value)
-                        for argument in given
-                        for leaf in ast.walk(argument)
-                        if isinstance(leaf, ast.Constant) and isinstance(leaf.value, str)
-                    )
+            for call in (node for node in nodes(file) if isinstance(node, ast.Call)):
+                given = [keyword.value for keyword in call.keywords if keyword.arg == "rule"]
+                if call.args and ast.unparse(call.func).rpartition(".")[2] in _TAKE_RULES:
+                    given.append(call.args[0])
+                for leaf in (leaf for argument in given for leaf in ast.walk(argument)):
+                    if isinstance(leaf, ast.Constant) and isinstance(leaf.value, str):
+                        yield leaf.value
 
 
 def test_every_rule_has_an_example_in_the_report_and_nothing_else_has() -> None:
