@@ -86,6 +86,19 @@ def namespace_guard_name(hosted_cluster: str) -> str:
     return f"{hosted_cluster}-namespace-guard"
 
 
+_INFRASTRUCTURE: Final = "-infrastructure"
+
+
+def infrastructure_name(hosted_cluster: str) -> str:
+    """Name of the component with a hosted cluster's infrastructure."""
+    return f"{hosted_cluster}{_INFRASTRUCTURE}"
+
+
+def cluster_of_infrastructure(component: str) -> str:
+    """The hosted cluster whose infrastructure has a component of this name."""
+    return component.removesuffix(_INFRASTRUCTURE)
+
+
 def control_plane_identity_name(hosted_cluster: str, field: str) -> str:
     """Name of an identity's component in the stack."""
     return f"{hosted_cluster}-{kebab(field)}"
@@ -247,3 +260,91 @@ def comparable(text: str) -> str:
 def is_vault_name(name: str) -> bool:
     """Whether a key vault, or a managed HSM, can have this name: the first label of its host."""
     return re.fullmatch(VAULT_NAME_PATTERN, name) is not None
+
+
+# The default ranges of `hypershift create infra azure` (cmd/infra/azure/create.go:22-26).
+ADDRESS_PREFIX: Final = "10.0.0.0/16"
+SUBNET_ADDRESS_PREFIX: Final = "10.0.0.0/24"
+
+
+@dataclass(frozen=True)
+class InfrastructureNames:
+    """What HyperShift's CLI makes for a hosted cluster, by name and id. `cluster` is the HostedCluster's name.
+
+    Sources, all in openshift/hypershift: cmd/infra/azure/resource_groups.go:65-68 (groups), networking.go:80 (security
+    group), :147 (network), :136 (subnet), :185 (private zone), :228 (link), create.go:309-315 (load balancer, address).
+    """
+
+    subscription: str
+    cluster: str
+    infra_id: str
+
+    @property
+    def stem(self) -> str:
+        """Name of the managed resource group, of the network, and of the private zone's link to it."""
+        return f"{self.cluster}-{self.infra_id}"
+
+    @property
+    def managed_group(self) -> str:
+        """Resource group of the cluster's own resources, private zone, load balancer and public address."""
+        return self.stem
+
+    @property
+    def network_group(self) -> str:
+        return f"{self.cluster}-vnet-{self.infra_id}"
+
+    @property
+    def security_group_group(self) -> str:
+        return f"{self.cluster}-nsg-{self.infra_id}"
+
+    @property
+    def groups(self) -> tuple[str, str, str]:
+        return self.managed_group, self.network_group, self.security_group_group
+
+    @property
+    def security_group(self) -> str:
+        return f"{self.stem}-nsg"
+
+    @property
+    def egress(self) -> str:
+        """Name of the load balancer, of each of its parts, and of its public address.
+
+        The nodes join its backend pool of that name
+        (hypershift-operator/controllers/hostedcluster/internal/platform/azure/azure.go:450-452).
+        """
+        return self.infra_id
+
+    @property
+    def network_id(self) -> str:
+        return resource_id(self.subscription, self.network_group, "Microsoft.Network/virtualNetworks", self.stem)
+
+    @property
+    def subnet(self) -> str:
+        return "default"
+
+    @property
+    def subnet_id(self) -> str:
+        return f"{self.network_id}/subnets/{self.subnet}"
+
+    @property
+    def security_group_id(self) -> str:
+        kind = "Microsoft.Network/networkSecurityGroups"
+        return resource_id(self.subscription, self.security_group_group, kind, self.security_group)
+
+    @property
+    def egress_id(self) -> str:
+        """ARM id of the load balancer."""
+        return resource_id(self.subscription, self.managed_group, "Microsoft.Network/loadBalancers", self.egress)
+
+    @property
+    def address_id(self) -> str:
+        """ARM id of the load balancer's public address."""
+        return resource_id(self.subscription, self.managed_group, "Microsoft.Network/publicIPAddresses", self.egress)
+
+    def private_zone(self, base_domain: str) -> str:
+        """Name of the private DNS zone: the cluster's own domain."""
+        return f"{self.cluster}.{base_domain}"
+
+    def private_zone_id(self, base_domain: str) -> str:
+        kind = "Microsoft.Network/privateDnsZones"
+        return resource_id(self.subscription, self.managed_group, kind, self.private_zone(base_domain))

@@ -14,12 +14,29 @@ from typing import Annotated, Any, Final, Generic, Literal, NotRequired, TypedDi
 
 # The only secret input: marked as a secret in every input, output and state.
 SECRET_INPUT: Final = "kubeconfig"
+# The schema version of the resources in a state. 1: version 0.1.0. `CONTRIBUTING.md` says what belongs to the next one.
+SCHEMA: Final = 1
+SCHEMA_MARK: Final = {"schema": SCHEMA}
 # Inputs that name what Azure compares without case.
 AZURE_NAMES: Final = frozenset(
     ("tenantId", "vaultId", "secretName", "clientId", "objectId", "principalId", "clusterId", "hsm", "roleDefinition")
 )
 Text = TypeVar("Text")
 JsonObject = TypeVar("JsonObject")
+
+
+class UnknownSchemaError(Exception):
+    """Properties in another schema than this version's, and how to fix it."""
+
+
+def require_current_schema(properties: Mapping[str, Any]) -> None:
+    """Raises UnknownSchemaError for properties that another version of the plugin wrote."""
+    schema = properties.get("schema", "(none)")
+    if schema != SCHEMA:
+        raise UnknownSchemaError(
+            f"the state has the schema {schema} of this plugin; this version reads {SCHEMA}: use the version "
+            "that brought the stack up last, or a later one"
+        )
 
 
 @dataclass(frozen=True)

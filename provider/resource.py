@@ -13,8 +13,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, NotRequired, Type
 from identity.azure.errors import AccessError
 from identity.credentials import rfc3339
 from identity.naming import comparable
-from identity.plugin_schema import AZURE_NAMES, SECRET_INPUT
-from identity.state_schema import CURRENT, PROPERTY, UnknownSchemaError, require_current
+from identity.plugin_schema import AZURE_NAMES, SCHEMA_MARK, SECRET_INPUT, UnknownSchemaError, require_current_schema
 from plugin import (
     UNKNOWN,
     Checked,
@@ -180,7 +179,7 @@ class TypedResource(Resource, Generic[_Inputs, _Outputs]):
         self.require(known, report)
         if old is not None:
             try:
-                require_current(unwrap(old))
+                require_current_schema(unwrap(old))
             except UnknownSchemaError as error:
                 raise PluginError(str(error)) from None
         if report.failures:
@@ -247,7 +246,7 @@ def same(old: Mapping[str, Any], new: Mapping[str, Any], name: str) -> bool:
 
 def marked(properties: Props) -> Props:
     """The properties with the number of their schema, and with the kubeconfig secret."""
-    return _with_secret(properties | {PROPERTY: CURRENT})
+    return _with_secret(properties | SCHEMA_MARK)
 
 
 def _with_secret(properties: Props) -> Props:

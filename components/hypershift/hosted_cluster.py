@@ -29,11 +29,11 @@ from components.kubernetes.cluster_side import ClusterSide, ClusterSideArgs
 from identity import resource_types
 from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import ControlPlaneIdentity
-from identity.infrastructure import component_name
 from identity.naming import (
     cluster_side_name,
     control_plane_identity_name,
     federated_identity_name,
+    infrastructure_name,
     namespace_guard_name,
 )
 from identity.outputs import ControlPlaneIdentityOutput, HostedClusterSpec, ManagedIdentityOutput
@@ -73,7 +73,7 @@ class HostedCluster(pulumi.ComponentResource):
         super().__init__(resource_types.HOSTED_CLUSTER, name, None, opts)
         child = pulumi.ResourceOptions(parent=self)
         settings, cluster = args.context.settings, args.context.cluster
-        infrastructure = create_infrastructure(component_name(name), settings, cluster, child)
+        infrastructure = create_infrastructure(infrastructure_name(name), settings, cluster, child)
         context = replace(args.context, infrastructure=infrastructure)
         signing_key = cluster_signing_key(name, self, context, args.signing_key_file_id)
         issuer = () if signing_key is None else signing_key.resources

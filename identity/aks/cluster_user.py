@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import httpx
 
-from identity.aks.exec_credential import API_VERSIONS
+from identity.aks.exec_plugin import API_VERSIONS
 from identity.azure.errors import AccessError
 
 _CERTIFICATE: Final = re.compile(rb"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)

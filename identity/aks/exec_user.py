@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from identity.aks import exec_plugin
-from identity.aks.exec_credential import API_VERSIONS
+from identity.aks.exec_plugin import API_VERSIONS
 from identity.aks.login import AKS_CLIENT_APP_ID, Login
 from identity.azure.errors import LoginRefusedError
 from identity.clouds import CLOUDS

@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 from identity import naming
 from identity.catalogue import CONTROL_PLANE
 from identity.clouds import CLOUDS, DEFAULT_CLOUD, LOCAL_CLOUD, Cloud, LocalEnvironment, local_cloud
-from identity.infrastructure import InfrastructureNames
+from identity.naming import InfrastructureNames
 from identity.settings.rules.infrastructure import LONGEST_STEM
 from identity.settings.rules.placeholders import refuse_placeholders
 from identity.settings.rules.stack import validate_settings

@@ -8,11 +8,10 @@ from typing import Annotated, Final
 
 import typer
 
-from identity.aks import token_cache, tokens
-from identity.aks.exec_credential import ExecRequest, render
-from identity.aks.exec_plugin import clear_environment, prompt
+from identity.aks import tokens
+from identity.aks.exec_plugin import ExecRequest, clear_environment, prompt, render
 from identity.aks.login import AKS_SERVER_APP_ID, Login
-from identity.aks.token_cache import TokenCache
+from identity.aks.tokens import TokenCache
 from identity.azure.claims import claims_of
 from identity.clouds import CLOUDS
 from identity.credentials import rfc3339
@@ -70,7 +69,7 @@ def token(
         authority_host=authority_host or _PUBLIC,
         server_id=server_id or AKS_SERVER_APP_ID,
     )
-    cache = TokenCache(cache_dir or token_cache.directory())
+    cache = TokenCache(cache_dir or tokens.directory())
     clear_environment(login)
     access_token = tokens.token(login, cache, os.environ, show=prompt(request))
     if for_exec:

@@ -21,8 +21,7 @@ import yaml
 
 from identity import checkout
 from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
-from identity.infrastructure import ADDRESS_PREFIX
-from identity.naming import parse_arm_id, resource_id
+from identity.naming import ADDRESS_PREFIX, parse_arm_id, resource_id
 from identity.settings import HostedClusterSettings, Settings
 from identity.yaml_text import dump, load_as_go
 from ops.outputs.plan import RunLog, read

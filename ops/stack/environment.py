@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from identity.aks.token_cache import CACHE_VARIABLE
+from identity.aks.tokens import CACHE_VARIABLE
 from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE, LocalEnvironment
 from ops.stack.errors import CommandError
 from ops.stack.stack_document import BACKEND_VARIABLE as BACKEND_VARIABLE
@@ -93,7 +93,7 @@ class LocalPaths:
         self.state = state
         # The endpoints of the local cloud, which writes it.
         self.record = state / "environment.json"
-        # For the local cluster's API server (`identity.aks.token_cache`), on tmpfs like the pods' mounts.
+        # For the local cluster's API server (`identity.aks.tokens`), on tmpfs like the pods' mounts.
         self.tokens = state / "run/tokens"
         # The stacks' states, the passphrase that encrypts their secrets, and their configurations with the salts.
         self.engine = state / "pulumi"

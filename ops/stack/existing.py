@@ -17,8 +17,7 @@ from types import MappingProxyType
 from typing import Any, Final, cast
 
 from identity import resource_types
-from identity.infrastructure import cluster_of
-from identity.naming import parse_arm_id, secret_id, vault_id
+from identity.naming import cluster_of_infrastructure, parse_arm_id, secret_id, vault_id
 from identity.plugin_schema import VaultAddress
 from ops.stack.environment import is_local
 from ops.stack.errors import CommandError
@@ -180,7 +179,9 @@ def _advice(resources: Sequence[Existing], stack: str) -> Iterator[str]:
         yield "A recovery takes some seconds. "
     yield f"`.venv/bin/idstack recover --stack {stack}` finds and adopts all that exist. "
     parents = (resource.parent for resource in resources)
-    if clusters := {cluster_of(name_of(urn)) for urn in parents if type_of(urn) == resource_types.INFRASTRUCTURE}:
+    if clusters := {
+        cluster_of_infrastructure(name_of(urn)) for urn in parents if type_of(urn) == resource_types.INFRASTRUCTURE
+    }:
         yield (
             f"If the infrastructure of {', '.join(sorted(clusters))} belongs to another owner, configure "
             "`infrastructure: existing` there, with the keys that name it (docs/reference/configuration.md); the next "

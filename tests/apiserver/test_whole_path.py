@@ -13,8 +13,7 @@ import pytest
 import yaml
 
 from identity.catalogue import CONTROL_PLANE
-from identity.infrastructure import InfrastructureNames
-from identity.naming import parse_arm_id
+from identity.naming import InfrastructureNames, parse_arm_id
 from localcloud.testing.hosted_clusters import changed
 from tests.engine.changing import another_imported, with_applications
 from tests.engine.clients import bare_sign_in

@@ -22,7 +22,7 @@ import yaml
 from azure.core.exceptions import ClientAuthenticationError
 from azure.identity import CertificateCredential
 
-from identity.aks.token_cache import CACHE_VARIABLE
+from identity.aks.tokens import CACHE_VARIABLE
 from identity.credentials.certificate import issue
 from identity.naming import resource_group_id, resource_id
 from localcloud.testing.faults import Faults

@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from identity.aks.token_cache import CACHE_VARIABLE
+from identity.aks.tokens import CACHE_VARIABLE
 from tests.harness import LocalStack, running_stack
 
 pytestmark = pytest.mark.nightly

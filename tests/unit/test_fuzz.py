@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from identity import naming
-from identity.aks.exec_credential import API_VERSIONS, ExecRequest
+from identity.aks.exec_plugin import API_VERSIONS, ExecRequest
 from identity.aks.kubeconfig import Kubeconfig
 from identity.aks.legacy_login import is_convertible, legacy_login_of
 from identity.azure import certificate_file

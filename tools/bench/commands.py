@@ -13,7 +13,7 @@ from typing import Final
 
 from identity.aks.login import Login
 from identity.aks.sign_in import token_source
-from identity.aks.token_cache import CACHE_VARIABLE, Token, TokenCache, key_of
+from identity.aks.tokens import CACHE_VARIABLE, Token, TokenCache, key_of
 from identity.credentials.rfc3339 import utc_now
 from identity.login_kinds import LoginKind
 from tests.harness import PROJECT

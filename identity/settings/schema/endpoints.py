@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field, StrictInt
 
-from identity.infrastructure import ADDRESS_PREFIX, SUBNET_ADDRESS_PREFIX
+from identity.naming import ADDRESS_PREFIX, SUBNET_ADDRESS_PREFIX
 from identity.settings.schema import arm_ids, types
 from identity.settings.schema.base import FilledIn, Model
 from identity.settings.schema.schema_node import ValueSpec, ascending, integer, matching

@@ -10,7 +10,7 @@ from pydantic import Field, StrictBool
 from identity import naming
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
 from identity.catalogue_rows import ControlPlaneIdentity, DataPlaneIdentity, OptionalManagedIdentity, Scope
-from identity.infrastructure import InfrastructureNames
+from identity.naming import InfrastructureNames
 from identity.settings.schema import arm_ids, types
 from identity.settings.schema.base import FilledIn, Model
 from identity.settings.schema.endpoints import (

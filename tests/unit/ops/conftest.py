@@ -15,7 +15,7 @@ import pytest
 
 from identity import resource_types
 from identity.azure.records import SecretMetadata
-from identity.state_schema import CURRENT
+from identity.plugin_schema import SCHEMA
 from localcloud.testing.arm import world
 from localcloud.testing.hosts import Serve
 from ops.__main__ import main
@@ -98,7 +98,7 @@ class FakeEngine:
 
     def has_resources(self, *resources: Mapping[str, Any]) -> None:
         """These are in the stack's state, the plugin's in the schema of this release."""
-        marked = [{**resource, "inputs": {"schema": CURRENT, **resource.get("inputs", {})}} for resource in resources]
+        marked = [{**resource, "inputs": {"schema": SCHEMA, **resource.get("inputs", {})}} for resource in resources]
         (self.folder / "resources.json").write_text(json.dumps(marked))
         self._write_state()
 

@@ -12,7 +12,7 @@ import pytest
 
 from identity.aks.login import Login
 from identity.aks.sign_in import token_source
-from identity.aks.token_cache import Token, TokenCache, key_of
+from identity.aks.tokens import Token, TokenCache, key_of
 from identity.credentials.rfc3339 import utc_now
 from identity.login_kinds import LoginKind
 from ops.cli import COMMANDS
@@ -67,7 +67,7 @@ def test_a_kept_token_costs_a_few_modules_of_the_standard_library(tmp_path: Path
 
     modules = imported("token", "--exec", *login.arguments(), IDSTACK_TOKEN_CACHE=str(tmp_path / "tokens"))
 
-    assert "identity.aks.token_cache" in modules
+    assert "identity.aks.tokens" in modules
     assert "ops.cli" not in modules, "the token was not found"
     assert not {name.partition(".")[0] for name in modules} & {*_HEAVY, "typer", "pydantic", "rich", "jwt"}
     assert len(modules) < 145

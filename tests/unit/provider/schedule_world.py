@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from identity.state_schema import CURRENT
+from identity.plugin_schema import SCHEMA
 from localcloud.testing.arm import VAULT, ArmWorld
 from plugin import Props
 from provider.renewal_schedule import RenewalScheduleResource
@@ -31,7 +31,7 @@ FIRST_ISSUE = {
     "current": "a",
     "a": {"generation": 1, "notBefore": "2026-01-31T09:00:00Z", "validDays": 90},
     "renewal": "first certificate",
-    "schema": CURRENT,
+    "schema": SCHEMA,
 }
 B2 = {"generation": 2, "notBefore": "2026-03-18T09:00:00Z", "validDays": 90}
 DELIVERED = {"name": "a1", "at": "2026-01-31T09:31:00Z"}

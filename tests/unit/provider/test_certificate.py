@@ -16,7 +16,7 @@ from cryptography.x509.oid import NameOID
 
 from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials.certificate import key_id
-from identity.state_schema import CURRENT
+from identity.plugin_schema import SCHEMA
 from localcloud.testing.arm import ArmWorld
 from localcloud.testing.azure import KeyCredential, ServicePrincipal
 from plugin import UNKNOWN, PluginError, PropertyChange, Props
@@ -34,7 +34,7 @@ INPUTS = {
     "cloud": "local",
     "tenantId": LOCAL_TENANT_ID,
     "applicationId": "/applications/6f2c1e7a-0000-4000-8000-00000000cccc",
-    "schema": CURRENT,
+    "schema": SCHEMA,
 }
 
 resource = CertificateResource()

@@ -22,7 +22,7 @@ from starlette.routing import Route
 
 from identity.aks import tokens
 from identity.aks.login import Login
-from identity.aks.token_cache import TokenCache
+from identity.aks.tokens import TokenCache
 from identity.azure.claims import claims_of
 from identity.azure.errors import PersonNeededError, SignInRefusedError
 from identity.login_kinds import LoginKind

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import pkcs12
 
 from identity.aks import tokens
 from identity.aks.login import Login
-from identity.aks.token_cache import TokenCache
+from identity.aks.tokens import TokenCache
 from identity.azure import certificate_file
 from identity.azure.certificate_file import CertificateFile
 from identity.azure.errors import LoginRefusedError

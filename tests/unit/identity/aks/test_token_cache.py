@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from identity.aks.token_cache import Token, TokenCache
+from identity.aks.tokens import Token, TokenCache
 from identity.azure.errors import LoginRefusedError
 
 NOW = datetime(2026, 11, 25, 8, tzinfo=UTC)

@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from identity.aks import tokens
 from identity.aks.login import Login
-from identity.aks.token_cache import TokenCache
+from identity.aks.tokens import TokenCache
 from identity.azure.arm_environment import credential
 from identity.azure.client import AzureClient
 from identity.azure.errors import AccessError

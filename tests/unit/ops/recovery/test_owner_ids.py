@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from identity.state_schema import CURRENT
+from identity.plugin_schema import SCHEMA
 from ops.recovery import owner_ids
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
@@ -48,7 +48,7 @@ def test_a_stack_without_one_gets_it_as_planned(
     root = {"urn": "urn:root", "type": "pulumi:pulumi:Stack", "custom": False}
     provider = {"urn": _PROVIDER, "type": "pulumi:providers:idstack", "custom": True, "inputs": {}}
     owner = {
-        **{"urn": URN, "type": "idstack:index:StackOwner", "custom": True, "inputs": {"schema": CURRENT}},
+        **{"urn": URN, "type": "idstack:index:StackOwner", "custom": True, "inputs": {"schema": SCHEMA}},
         **{"parent": "urn:root", "provider": f"{_PROVIDER}::{'p' if there else UNKNOWN}"},
     }
     engine.has_stacks("dev")

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from identity.state_schema import CURRENT
+from identity.plugin_schema import SCHEMA
 from ops.commands import recover
 from ops.recovery import settle
 from ops.recovery.orphans import Orphan
@@ -206,7 +206,7 @@ def _of(application: str, token: str) -> dict[str, Any]:
         "urn": f"urn:pulumi:dev::idstack::{token}::{application}",
         "type": token,
         "parent": f"urn:pulumi:dev::idstack::idstack:azure:EntraApplication::{application}",
-        "inputs": {"schema": CURRENT, "applicationId": f"/applications/{application}"},
+        "inputs": {"schema": SCHEMA, "applicationId": f"/applications/{application}"},
     }
 
 
