@@ -7,6 +7,7 @@ is secret.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Generic, Literal, NotRequired, TypedDict, TypeVar
 
 from identity.naming import control_plane_namespace
@@ -221,8 +222,7 @@ def is_managed_cluster(cluster: HostedClusterOutput[Any]) -> bool:
 
 def delivered_generations(outputs: StackOutputs[Any], cluster: str) -> dict[str, str]:
     """The generations (`a2`) of the certificates that a stack left in the vault, by the identity's field."""
-    described = (outputs.get("hostedClusters") or {}).get(cluster)
-    rows = described["controlPlane"] if described else {}
+    rows = _cluster(outputs, cluster).get("controlPlane", {})
     return {field: generation for field, row in rows.items() if (generation := row.get("generation"))}
 
 
@@ -242,11 +242,13 @@ def owned_namespaces(outputs: StackOutputs[Any]) -> dict[str, str]:
 
 def encryption_keys(outputs: StackOutputs[Any], cluster: str) -> EncryptionKeys | None:
     """The keys that encrypted a hosted cluster's etcd in the last complete run; None if there were none."""
-    described = (outputs.get("hostedClusters") or {}).get(cluster)
-    return None if described is None else described.get("encryptionKeys")
+    return _cluster(outputs, cluster).get("encryptionKeys")
 
 
 def encryption_key_secret(outputs: StackOutputs[Any], cluster: str) -> str | None:
     """The Secret with the key that encrypted etcd in the last complete run, if the stack made it."""
-    described = (outputs.get("hostedClusters") or {}).get(cluster)
-    return described.get("encryptionKeySecret") if described else None
+    return _cluster(outputs, cluster).get("encryptionKeySecret")
+
+
+def _cluster(outputs: StackOutputs[Any], name: str) -> Mapping[str, Any]:
+    return (outputs.get("hostedClusters") or {}).get(name) or {}

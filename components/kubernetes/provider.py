@@ -19,11 +19,10 @@ from components.azure.management_cluster import ManagementCluster
 from components.azure.providers import ClusterConnection, Providers
 from components.plugin.resources import ClusterGate
 from identity.aks.azure_rbac import decode
-from identity.aks.exec_user import exec_user
+from identity.aks.exec_user import exec_user, login_of
 from identity.aks.kinds import required_kinds
 from identity.aks.kubeconfig import Kubeconfig
 from identity.aks.login import Login
-from identity.aks.login_from_settings import login_of
 from identity.azure.errors import AccessError
 from identity.login_kinds import Flavour
 from identity.settings import ManagementClusterSettings, Settings

@@ -22,7 +22,7 @@ from identity.aks.cluster_user import ClusterCredential, address, client, trust_
 from identity.aks.kinds import CustomKind, required_kinds, sources
 from identity.aks.kubeconfig import Kubeconfig, MalformedKubeconfigError
 from identity.aks.permissions import Permission, needed, rights_of
-from identity.azure.claims import claims_of
+from identity.aks.sign_in import claims_of
 from identity.azure.errors import AccessError, ForbiddenError
 from identity.credentials.backoff import Backoff
 from identity.settings import Settings
@@ -72,7 +72,8 @@ class ApiServer:
         self._cluster, self._user = _usable(kubeconfig, kubeconfig.chosen(context))
         self._aks = aks
         self._environ = environ
-        self._lacking: list[Permission] = []
+        self.lacking: tuple[Permission, ...] = ()
+        """The permissions that were missing last."""
         self._absent: list[CustomKind] = []
         self._credential: ClusterCredential | None = None
         self.server = address(self._cluster)
@@ -87,7 +88,7 @@ class ApiServer:
 
     def check_sign_in(self) -> None:
         """Sign in and be recognised; raises AccessError with the cause and its fix."""
-        answer = self._call("GET", "/api")
+        answer = self.request("GET", "/api")
         # A known caller who may not read this path is signed in all the same.
         if answer.is_error and answer.status_code != HTTPStatus.FORBIDDEN:
             raise AccessError(f"the API server at {self.server} answers {answer.status_code}: {answer.text.strip()}")
@@ -102,7 +103,7 @@ class ApiServer:
 
         Raises AccessError for every other answer.
         """
-        answer = self._call("GET", path)
+        answer = self.request("GET", path)
         if answer.status_code == HTTPStatus.NOT_FOUND:
             return None
         if answer.status_code == HTTPStatus.FORBIDDEN:
@@ -116,7 +117,7 @@ class ApiServer:
         """The requirements that are not met (yet), in words."""
         self._signed_in()
         refused = self._refused(required.permissions)
-        self._lacking = list(refused)
+        self.lacking = tuple(refused)
         if any(DENIAL in why for why in refused.values()):
             self._aks = replace(self._aks, has_azure_rbac=True)
         self._absent = [kind for kind in required.kinds if not self._is_served(kind)]
@@ -165,14 +166,9 @@ class ApiServer:
         return str(claims_of(self._signed_in().token).get("oid", "the signed-in identity"))
 
     @property
-    def lacking(self) -> tuple[Permission, ...]:
-        """The permissions that were missing last."""
-        return tuple(self._lacking)
-
-    @property
     def hint(self) -> str:
         """How to add the permissions and kinds that were missing last."""
-        helps = [f"Permissions: {self._grant}"] if self._lacking else []
+        helps = [f"Permissions: {self._grant}"] if self.lacking else []
         if self._absent:
             helps.append(f"Kinds: {'; '.join(sources(self._absent))}")
         return ". ".join(helps)
@@ -187,18 +183,11 @@ class ApiServer:
                 f"give {self.who} (an object id, not an application id) the roles that `.venv/bin/idstack rbac "
                 f"{subject}` prints"
             )
-        role = azure_rbac.role_for(self._lacking)
+        role = azure_rbac.role_for(self.lacking)
         return (
             f"Azure RBAC decides on this cluster; give {self.who} the role {role.name}, which takes up to five "
             f"minutes: `{azure_rbac.assignment(role.guid, self._aks.id, self.who, kind)}`"
         )
-
-    def request(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None, kind: str | None = None
-    ) -> httpx.Response:
-        """The answer to any request; `kind` is the body's media type, by default JSON, and a merge patch for PATCH."""
-        default = "application/merge-patch+json" if method == "PATCH" else "application/json"
-        return self._call(method, path, body, kind or default)
 
     def _refused(self, permissions: Sequence[Permission]) -> dict[Permission, str]:
         """The missing permissions, with the reason if the API server reports it.
@@ -223,19 +212,24 @@ class ApiServer:
             "kind": "SelfSubjectAccessReview",
             "spec": {"resourceAttributes": permission.attributes},
         }
-        answer = self._call("POST", _REVIEWS, body=review)
+        answer = self.request("POST", _REVIEWS, body=review)
         status = answer.json()["status"] if answer.is_success else {}
         return None if status.get("allowed") else str(status.get("reason", ""))
 
     def _is_served(self, kind: CustomKind) -> bool:
-        answer = self._call("GET", f"/apis/{kind.version}")
+        answer = self.request("GET", f"/apis/{kind.version}")
         return answer.is_success and any(
             resource["name"] == kind.plural for resource in answer.json().get("resources", ())
         )
 
-    def _call(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None, kind: str = "application/json"
+    def request(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, kind: str | None = None
     ) -> httpx.Response:
+        """The answer to any request; `kind` is the body's media type, by default JSON, and a merge patch for PATCH.
+
+        Raises ApiServerUnavailableError.
+        """
+        kind = kind or ("application/merge-patch+json" if method == "PATCH" else "application/json")
         credential = self._signed_in()
         sent = [*credential.headers, *([("Content-Type", kind)] if body is not None else [])]
         headers = [(name.encode(), value.encode()) for name, value in sent]

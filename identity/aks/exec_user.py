@@ -20,6 +20,7 @@ from identity.aks.login import AKS_CLIENT_APP_ID, Login
 from identity.azure.errors import LoginRefusedError
 from identity.clouds import CLOUDS
 from identity.login_kinds import Flavour, LoginKind
+from identity.settings import AccessSettings
 
 _HINTS: Final[Mapping[Flavour, str]] = {
     Flavour.IDSTACK: "idstack is the command of the identity stack's checkout: run `make setup` there and put its "
@@ -29,6 +30,23 @@ _HINTS: Final[Mapping[Flavour, str]] = {
 }
 _PYTHON: Final = ".venv/bin/python"
 _PUBLIC: Final = CLOUDS["AzurePublicCloud"]
+
+
+def login_of(access: AccessSettings, tenant_id: str, authority_host: str) -> Login:
+    """How the stack signs in to its management cluster; raises LoginRefusedError."""
+    return Login(
+        kind=access.login,
+        tenant_id=None if access.login is LoginKind.MANAGED_IDENTITY else tenant_id,
+        client_id=access.client_id,
+        certificate=_path(access.certificate),
+        client_secret_file=_path(access.client_secret_file),
+        federated_token_file=_path(access.federated_token_file),
+        authority_host=authority_host,
+    )
+
+
+def _path(text: str | None) -> Path | None:
+    return None if text is None else Path(text)
 
 
 def exec_user(

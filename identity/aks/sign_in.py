@@ -12,9 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from identity.aks.login import Login
-from identity.azure import arm_environment, secret_files
+from identity.azure import arm_environment
 from identity.azure.arm_environment import ClientIdentity, Method
-from identity.azure.claims import claims_of
 from identity.azure.errors import LoginRefusedError, SignInRefusedError
 from identity.credentials.rfc3339 import Clock
 from identity.credentials.symptom import Family, az_login
@@ -76,16 +75,16 @@ def _client(login: Login, environ: Mapping[str, str]) -> ClientIdentity:
             return ClientIdentity(
                 method=Method.CERTIFICATE,
                 client_id=login.client_id,
-                certificate=(str(login.certificate), secret_files.content(login.certificate)),
-                password=secret_files.content(file).rstrip(b"\r\n") if file else b"",
+                certificate=(str(login.certificate), arm_environment.secret_file(login.certificate)),
+                password=arm_environment.secret_file(file).rstrip(b"\r\n") if file else b"",
             )
         case LoginKind.SECRET:
             assert login.client_secret_file is not None
-            secret = secret_files.text(login.client_secret_file)
+            secret = arm_environment.secret_text(login.client_secret_file)
             return ClientIdentity(method=Method.SECRET, client_id=login.client_id, secret=secret)
         case LoginKind.WORKLOAD_IDENTITY:
             assert login.federated_token_file is not None
-            assertion = partial(secret_files.text, login.federated_token_file)
+            assertion = partial(arm_environment.secret_text, login.federated_token_file)
             return ClientIdentity(method=Method.OIDC, client_id=login.client_id, assertion=assertion)
         case LoginKind.GITHUB:
             return _github(login, environ)
@@ -144,6 +143,16 @@ def _owner(assertion: str) -> str:
     """The identity of a federated token: issuer, subject and audience, or all of a token that cannot be parsed."""
     claims = claims_of(assertion)
     return " ".join(str(claims.get(name)) for name in ("iss", "sub", "aud")) if claims else assertion
+
+
+def claims_of(token: str) -> Mapping[str, Any]:
+    """The claims of a JWT, empty for anything else. Its signature is not checked: for messages, not for a decision."""
+    import jwt  # with urllib and ssl, of which a token from the cache needs nothing
+
+    try:
+        return jwt.decode(token, options={"verify_signature": False})
+    except (jwt.PyJWTError, ValueError):  # ValueError: an opaque token that is not ASCII
+        return {}
 
 
 def _digest(text: str) -> str:

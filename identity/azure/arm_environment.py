@@ -10,14 +10,15 @@ from __future__ import annotations
 import base64
 import binascii
 import os
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from identity.azure import secret_files
 from identity.azure.errors import LoginRefusedError
+from identity.credentials.byte_order_mark import foreign_encoding
 from identity.credentials.rfc3339 import Clock, utc_now
 
 if TYPE_CHECKING:
@@ -67,6 +68,11 @@ _BELONGS_TO: Final[Mapping[str, str]] = {
 _FLAGS: Final = ("ARM_USE_OIDC", "ARM_USE_AKS_WORKLOAD_IDENTITY", "ARM_USE_MSI", "ARM_USE_CLI")
 # Seconds. `az` starts slowly, and waits for other `az` processes.
 _CLI_TIMEOUT: Final = 60
+# The commands that convert a file, by its encoding.
+_COMMANDS: Final = {
+    "UTF-8 with a byte-order mark": "sed '1s/^\\xEF\\xBB\\xBF//'",
+    "UTF-16": "iconv -f UTF-16 -t UTF-8",
+}
 _FALSE: Final = frozenset({"0", "f", "F", "false", "False", "FALSE"})
 
 
@@ -200,7 +206,7 @@ def _agreed(values: Mapping[str, str | None], *, are_ids: bool = False) -> str |
 
 
 def _content(variables: Mapping[str, str], name: str) -> str | None:
-    return secret_files.text(Path(variables[name])) if name in variables else None
+    return secret_text(Path(variables[name])) if name in variables else None
 
 
 def _certificate(variables: Mapping[str, str]) -> tuple[str, bytes]:
@@ -208,7 +214,7 @@ def _certificate(variables: Mapping[str, str]) -> tuple[str, bytes]:
     if inline and path:
         raise LoginRefusedError("ARM_CLIENT_CERTIFICATE and ARM_CLIENT_CERTIFICATE_PATH are set; unset one of them")
     if path:
-        return path, secret_files.content(Path(path))
+        return path, secret_file(Path(path))
     try:
         return "ARM_CLIENT_CERTIFICATE", base64.b64decode("".join((inline or "").split()), validate=True)
     except (binascii.Error, ValueError):
@@ -222,9 +228,9 @@ def _assertion(variables: Mapping[str, str], *, is_aks: bool) -> tuple[Callable[
     names = ["ARM_OIDC_TOKEN_FILE_PATH", *(["AZURE_FEDERATED_TOKEN_FILE"] if is_aks else [])]
     files = [Path(variables[name]) for name in names if name in variables]
     if files:
-        tokens = {str(file): secret_files.text(file) for file in files}
+        tokens = {str(file): secret_text(file) for file in files}
         _agreed({"ARM_OIDC_TOKEN": variables.get("ARM_OIDC_TOKEN"), **tokens})
-        return lambda: secret_files.text(files[-1]), ""
+        return lambda: secret_text(files[-1]), ""
     if token := variables.get("ARM_OIDC_TOKEN"):
         return lambda: token, ""
     if variables.get("ARM_USE_OIDC") != "true":
@@ -236,6 +242,33 @@ def _assertion(variables: Mapping[str, str], *, is_aks: bool) -> tuple[Callable[
 
     request = pipeline_token.of(variables)
     return request.fetched, request.bearer
+
+
+def secret_file(path: Path) -> bytes:
+    """The content of a file with a secret; raises LoginRefusedError, also for a text in a Windows encoding."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise LoginRefusedError(
+            f"{path} cannot be read ({error.strerror}); name a file that this user may read"
+        ) from None
+    if encoding := foreign_encoding(data):
+        raise LoginRefusedError(
+            f"{path} is in {encoding}; accepted is UTF-8 without a byte-order mark: `{_COMMANDS[encoding]} "
+            f"{shlex.quote(str(path))}` prints it so"
+        )
+    return data
+
+
+def secret_text(path: Path) -> str:
+    """A file's text without surrounding white space; raises LoginRefusedError, also if it is empty."""
+    try:
+        found = secret_file(path).decode().strip()
+    except UnicodeDecodeError:
+        raise LoginRefusedError(f"{path} is not UTF-8 text; put the value itself there") from None
+    if not found:
+        raise LoginRefusedError(f"{path} is empty; put the value itself there")
+    return found
 
 
 def credential(

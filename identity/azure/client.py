@@ -73,10 +73,7 @@ class AzureClient:
         self._anybody: _Client = PipelineClient("", policies=[_retries()], transport=self._transport)
 
     def _client(self, endpoint: str, credential: TokenCredential, scope: str) -> _Client:
-        policies = [
-            _retries(),
-            BearerTokenCredentialPolicy(credential, scope),
-        ]
+        policies = [_retries(), BearerTokenCredentialPolicy(credential, scope)]
         return PipelineClient(endpoint, policies=policies, transport=self._transport)
 
     def __enter__(self) -> Self:

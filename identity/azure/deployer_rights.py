@@ -36,20 +36,12 @@ _ATTRIBUTES: Final = ("RoleDefinitionId", "PrincipalType")
 
 @dataclass(frozen=True)
 class AzureGrant:
-    """A role at a scope (an ARM id) with the reason for it; `condition` has version 2.0."""
+    """A role at a scope (an ARM id), the reason for it if an identity is to get it; `condition` has version 2.0."""
 
     role: Role
     scope: str
-    reason: str
+    reason: str = ""
     condition: str | None = None
-
-
-@dataclass(frozen=True)
-class AssignedRole:
-    """A role that the stack assigns at a scope."""
-
-    role: Role
-    scope: str
 
 
 def catalogue_roles() -> tuple[Role, ...]:
@@ -67,33 +59,31 @@ def catalogue_roles() -> tuple[Role, ...]:
     return _sorted([*(grant.role for grant in grants), *others])
 
 
-def assigned(settings: Settings) -> list[AssignedRole]:
+def assigned(settings: Settings) -> list[AzureGrant]:
     """The stack's own role assignments, without duplicates, as `components/` makes them."""
     roles = [*_assigned_to_identities(settings), *_assigned_to_deployer(settings)]
     if settings.has_key_vault_user:
-        own = settings.group_id(settings.resource_group)
-        roles.append(AssignedRole(KEY_VAULT_SECRETS_USER_ROLE, own))
+        roles.append(AzureGrant(KEY_VAULT_SECRETS_USER_ROLE, settings.group_id(settings.resource_group)))
     return list(dict.fromkeys(roles))
 
 
-def _assigned_to_identities(settings: Settings) -> Iterator[AssignedRole]:
+def _assigned_to_identities(settings: Settings) -> Iterator[AzureGrant]:
     own = settings.group_id(settings.resource_group)
     for cluster in settings.hosted_clusters:
         for grant in grants_of(settings, cluster):
             for scope in scope_ids(settings, cluster, grant).values():
-                yield AssignedRole(grant.role, scope)
+                yield AzureGrant(grant.role, scope)
         if any(row.attached_by is not None for row in cluster.optional_rows):
-            yield AssignedRole(MANAGED_IDENTITY_OPERATOR_ROLE, own)
+            yield AzureGrant(MANAGED_IDENTITY_OPERATOR_ROLE, own)
 
 
-def _assigned_to_deployer(settings: Settings) -> Iterator[AssignedRole]:
+def _assigned_to_deployer(settings: Settings) -> Iterator[AzureGrant]:
     own = settings.group_id(settings.resource_group)
     if any(cluster.issuer == "create" for cluster in settings.hosted_clusters):
-        yield AssignedRole(STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE, own)
+        yield AzureGrant(STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE, own)
     cluster = settings.management_cluster
     if cluster is not None and cluster.create is not None and cluster.create.azure_rbac:
-        group = settings.group_id(cluster.resource_group)
-        yield AssignedRole(AKS_RBAC_CLUSTER_ADMIN_ROLE, group)
+        yield AzureGrant(AKS_RBAC_CLUSTER_ADMIN_ROLE, settings.group_id(cluster.resource_group))
 
 
 def condition(written: Iterable[Role], deleted: Iterable[Role], to_people: Collection[Role] = ()) -> str:

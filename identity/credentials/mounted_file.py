@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -63,11 +64,15 @@ class MountedFile:
 
     def _identify(self) -> tuple[int, ...] | None:
         """What changes when the file is replaced or written; None while there is no file."""
-        try:
-            status = self.path.stat()
-        except OSError:
-            return None
-        return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
+        status = _status(self.path)
+        return status and (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size)
+
+
+def _status(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except OSError:
+        return None
 
 
 def check_expiry(credential: Credential, now: datetime) -> None:
@@ -151,11 +156,8 @@ class DirectoryWatch:
         return not self._stopped.is_set()
 
     def _identify(self) -> tuple[int, int] | None:
-        try:
-            status = self._directory.stat()
-        except OSError:
-            return None
-        return status.st_dev, status.st_ino
+        status = _status(self._directory)
+        return status and (status.st_dev, status.st_ino)
 
 
 class _Waker(FileSystemEventHandler):

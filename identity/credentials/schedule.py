@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -309,11 +309,12 @@ def decide(slots: Slots, vault: ObservedSecret, known: Delivery | None, now: dat
         return Decision(slots.with_slot(slots.spare, None), withdrawn, delivered)
     # With an empty slot the next certificate replaces none, and a caller that forces it accepts that.
     replaces = spare is not None and terms.request is not RenewalRequest.FORCE
-    if replaces and (contradiction := _first(_CONTRADICTIONS, issue)) is not None:
+    # The next certificate might replace one that pods use.
+    if replaces and (contradiction := _vault_is_behind(issue) or _vault_was_edited(issue)) is not None:
         raise ContradictionError(contradiction)
     if delivered is None or delivered.slot != slots.current:
         return _undelivered(issue)
-    why = _first(_REASONS, issue)
+    why = _reason(issue)
     if why is None:
         return Decision(slots, None, delivered)
     if now < (free := spare_is_free(slots, delivered)) and terms.request is not RenewalRequest.FORCE:
@@ -410,36 +411,18 @@ def _vault_was_edited(issue: _Issue) -> str | None:
     )
 
 
-def _vault_lost_it(issue: _Issue) -> str | None:
-    return f"as the vault no longer has {issue.current}" if issue.shown is None else None
-
-
-def _document_is_stale(issue: _Issue) -> str | None:
-    return "as the configuration of the credential changed" if issue.terms.is_stale else None
-
-
-def _is_asked_for(issue: _Issue) -> str | None:
-    return f"asked for at {rfc3339.render(issue.now)}" if issue.terms.request is not None else None
-
-
-def _tags_are_gone(issue: _Issue) -> str | None:
-    return f"as the vault has {issue.current} without its tags" if issue.vault.delivery is None else None
-
-
-def _is_due(issue: _Issue) -> str | None:
-    due = due_since(issue.slots, issue.terms)
-    return f"due since {rfc3339.render(due)}" if not issue.terms.hold and issue.now >= due else None
-
-
-_Check: TypeAlias = Callable[[_Issue], str | None]
-# How the witnesses contradict each other: the next certificate might replace one that pods use.
-_CONTRADICTIONS: Final[tuple[_Check, ...]] = (_vault_is_behind, _vault_was_edited)
-# Why the current certificate, which was delivered, needs a successor. The first reason counts.
-_REASONS: Final[tuple[_Check, ...]] = (_vault_lost_it, _document_is_stale, _is_asked_for, _tags_are_gone, _is_due)
-
-
-def _first(checks: Iterable[_Check], issue: _Issue) -> str | None:
-    return next((text for check in checks if (text := check(issue)) is not None), None)
+def _reason(issue: _Issue) -> str | None:
+    """Why the current certificate, which was delivered, needs a successor; None if it does not."""
+    terms, due = issue.terms, due_since(issue.slots, issue.terms)
+    if issue.shown is None:
+        return f"as the vault no longer has {issue.current}"
+    if terms.is_stale:
+        return "as the configuration of the credential changed"
+    if terms.request is not None:
+        return f"asked for at {rfc3339.render(issue.now)}"
+    if issue.vault.delivery is None:
+        return f"as the vault has {issue.current} without its tags"
+    return f"due since {rfc3339.render(due)}" if not terms.hold and issue.now >= due else None
 
 
 def _undelivered(issue: _Issue) -> Decision:

@@ -132,59 +132,33 @@ def prove(
     if successes < 1 or settle > timeout:
         raise ValueError(f"{successes} successes over {settle} within {timeout}: at least one, and settle <= timeout")
     bundle = f"{private_key_pem.rstrip()}\n{certificate_pem.rstrip()}\n".encode("ascii")
-    streak = _SignInStreak(settle / max(successes - 1, 1))
+    backoff = Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
+    streak = best = attempts = 0
+    last = "no failure, but too few in time"
     deadline = monotonic() + timeout.total_seconds()
     while True:
+        attempts += 1
+        is_final = False
         try:
             sign_in(authority_host, tenant_id, client_id, bundle, scope)
         except AzureError as error:
-            streak.failed(refusal(error))
+            refused = refusal(error)
+            streak, last, is_final = 0, f"last failure {refused}", refused.code in _FINAL_CODES
+            pause = backoff.next()
         else:
-            streak.succeeded()
-            if streak.length == successes:
+            streak += 1
+            best = max(best, streak)
+            if streak == successes:
                 return clock()
-        if streak.is_permanent_failure or monotonic() + streak.pause.total_seconds() > deadline:
+            backoff.reset()
+            pause = (settle / (successes - 1)).total_seconds()
+        if is_final or monotonic() + pause > deadline:
             name = thumbprint(x509.load_pem_x509_certificate(certificate_pem.encode("ascii")))
             raise SignInFailedError(
-                f"client {client_id} cannot sign in to tenant {tenant_id} at {authority_host} "
-                f"with certificate {name}: {streak.report()}; accepted: {successes} sign-ins in a row over "
-                f"{settle.total_seconds():g} s within {timeout.total_seconds():g} s; "
+                f"client {client_id} cannot sign in to tenant {tenant_id} at {authority_host} with certificate {name}: "
+                f"found {attempts} attempts, at best {best} in a row, {last}; accepted: {successes} sign-ins in a row "
+                f"over {settle.total_seconds():g} s within {timeout.total_seconds():g} s; "
                 "check that the certificate is registered on the application, "
                 "or allow more time (credentials.propagation.timeoutSeconds)"
             )
-        sleep(streak.pause.total_seconds())
-
-
-class _SignInStreak:
-    """Counts consecutive sign-ins and has the pause before the next."""
-
-    def __init__(self, spacing: timedelta) -> None:
-        self._spacing = spacing
-        self._backoff = Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
-        self._best = 0
-        self.attempts = 0
-        self.length = 0
-        self.pause = spacing
-        self.refusal: Refusal | None = None
-
-    @property
-    def is_permanent_failure(self) -> bool:
-        """Whether waiting cannot change the last answer."""
-        return self.length == 0 and self.refusal is not None and self.refusal.code in _FINAL_CODES
-
-    def succeeded(self) -> None:
-        self.attempts += 1
-        self.length += 1
-        self._best = max(self._best, self.length)
-        self.pause = self._spacing
-        self._backoff.reset()
-
-    def failed(self, refusal: Refusal) -> None:
-        self.attempts += 1
-        self.length = 0
-        self.refusal = refusal
-        self.pause = timedelta(seconds=self._backoff.next())
-
-    def report(self) -> str:
-        last = f"last failure {self.refusal}" if self.refusal else "no failure, but too few in time"
-        return f"found {self.attempts} attempts, at best {self._best} in a row, {last}"
+        sleep(pause)

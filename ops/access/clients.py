@@ -14,11 +14,10 @@ from pydantic import ValidationError
 
 from identity.aks.api_server import ApiServer
 from identity.aks.azure_rbac import AksCluster, look_at, skeleton
-from identity.aks.exec_user import exec_user
+from identity.aks.exec_user import exec_user, login_of
 from identity.aks.kubeconfig import Kubeconfig
 from identity.aks.legacy_login import LegacyLogin
 from identity.aks.login import Login
-from identity.aks.login_from_settings import login_of
 from identity.azure.client import AzureClient
 from identity.azure.connection import SignIn, signed_in
 from identity.azure.errors import AccessError

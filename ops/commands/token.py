@@ -11,8 +11,8 @@ import typer
 from identity.aks import tokens
 from identity.aks.exec_plugin import ExecRequest, clear_environment, prompt, render
 from identity.aks.login import AKS_SERVER_APP_ID, Login
+from identity.aks.sign_in import claims_of
 from identity.aks.tokens import TokenCache
-from identity.azure.claims import claims_of
 from identity.clouds import CLOUDS
 from identity.credentials import rfc3339
 from identity.login_kinds import LoginKind

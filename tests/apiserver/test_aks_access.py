@@ -16,7 +16,7 @@ import httpx
 import pytest
 import yaml
 
-from identity.azure.claims import claims_of
+from identity.aks.sign_in import claims_of
 from identity.credentials.certificate import issue
 from localcloud.testing.azure import LocalAzure, Resources, assemble
 from localcloud.testing.faults import NO_DELAYS

@@ -16,7 +16,7 @@ from identity.credentials import document
 from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.events import Event, EventKind
 from identity.credentials.probe.metrics import Metrics
-from identity.credentials.probe.report import ProbeReport, ProofResult, SignInResult
+from identity.credentials.probe.report import Outcome, ProbeReport
 from tests.unit.identity.credentials.probe_process import PATIENCE
 from tests.unit.identity.credentials.world import document as document_of
 
@@ -59,7 +59,7 @@ def test_a_scrape_shows_each_event_and_each_round_as_a_whole(issued: IssuedCerti
     metrics, stopped = Metrics(), threading.Event()
     first = document.decode(document_of(issued))
     now = datetime.now(UTC)
-    report = ProbeReport(sign_in=SignInResult(now, None), proof=ProofResult(200, None, now))
+    report = ProbeReport(sign_in=Outcome(None, at=now), proof=Outcome(None, 200, now))
 
     def serve(cut: int) -> None:
         """What a probe counts of a credential that is so many seconds shorter at both ends."""

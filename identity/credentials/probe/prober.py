@@ -18,8 +18,7 @@ from identity.credentials.document import Credential, InvalidCredentialError
 from identity.credentials.events import Event, EventKind
 from identity.credentials.probe.credential_source import CredentialNotNamedError, CredentialSource, FederatedToken
 from identity.credentials.probe.metrics import Metrics
-from identity.credentials.probe.report import ProbeReport, ProofRequest, SignInResult
-from identity.credentials.rfc3339 import utc_now
+from identity.credentials.probe.report import Outcome, ProbeReport, ProofRequest
 from identity.credentials.sign_in import refusal, sign_in
 from identity.credentials.token_credential import ARM_SCOPE, MountedCredential
 
@@ -91,17 +90,17 @@ class Prober:
         try:
             file = self._source.path()
         except CredentialNotNamedError as error:
-            return ProbeReport(sign_in=SignInResult(utc_now(), str(error)))
+            return ProbeReport(sign_in=Outcome(str(error)))
         try:
             credential = self._load(file)
         except (CredentialUnavailableError, InvalidCredentialError) as error:
             self._metrics.refused()
-            return ProbeReport(file=file, sign_in=SignInResult(utc_now(), str(error)))
+            return ProbeReport(file=file, sign_in=Outcome(str(error)))
         try:
             token = _sign_in(credential, self._call.scope if self._call else ARM_SCOPE)
         except AzureError as error:
-            return ProbeReport(file=file, credential=credential, sign_in=SignInResult(utc_now(), str(refusal(error))))
-        signed_in = SignInResult(utc_now(), None)
+            return ProbeReport(file=file, credential=credential, sign_in=Outcome(str(refusal(error))))
+        signed_in = Outcome(None)
         if self._call is None:
             return ProbeReport(file=file, credential=credential, sign_in=signed_in, needs_proof=False)
         proof = self._call.make(token.token)

@@ -24,11 +24,11 @@ _ERROR_LENGTH: Final = 500
 
 
 @dataclass(frozen=True)
-class ProofResult:
-    """How the call went: the HTTP status (None if there was no answer), the service's error in one line, and when."""
+class Outcome:
+    """How a sign-in or a call went: the error in one line, the call's HTTP status if it was answered, and when."""
 
-    status: int | None
     error: str | None
+    status: int | None = None
     at: datetime = field(default_factory=utc_now)
 
     @property
@@ -57,7 +57,7 @@ class ProofRequest:
             raise ValueError(f"url: found {call['url']!r}; accepted: https only, for the request carries a token")
         return cls(**{"headers": {}, **call})
 
-    def make(self, token: str) -> ProofResult:
+    def make(self, token: str) -> Outcome:
         """Send the request. It follows no redirect: the token is for this host. Raises nothing."""
         request = HttpRequest(
             self.method, self.url, headers={**self.headers, "Authorization": f"Bearer {token}"}, json=self.body
@@ -68,10 +68,10 @@ class ProofRequest:
                 response = transport.send(request)
                 text = response.text()
         except AzureError as error:
-            return ProofResult(None, f"no answer from {self.url}: {_one_line(str(error))}")
+            return Outcome(f"no answer from {self.url}: {_one_line(str(error))}")
         if 200 <= response.status_code < 300:
-            return ProofResult(response.status_code, None)
-        return ProofResult(response.status_code, f"{response.status_code} {_service_error(text)}")
+            return Outcome(None, response.status_code)
+        return Outcome(f"{response.status_code} {_service_error(text)}", response.status_code)
 
 
 def _service_error(text: str) -> str:
@@ -87,29 +87,21 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())[:_ERROR_LENGTH]
 
 
-@dataclass(frozen=True)
-class SignInResult:
-    """How the last sign-in went, and when."""
-
-    at: datetime
-    error: str | None
-
-
 @dataclass(frozen=True, kw_only=True)
 class ProbeReport:
     """What the probe knows; None for what it has not tried yet."""
 
     file: Path | None = None
     credential: Credential | FederatedToken | None = None
-    sign_in: SignInResult | None = None
-    proof: ProofResult | None = None
+    sign_in: Outcome | None = None
+    proof: Outcome | None = None
     needs_proof: bool = True
 
     @property
     def is_ready(self) -> bool:
         """Whether the last sign-in worked, and the last proof call, if there is one to make."""
         is_proven = self.proof.ok if self.proof is not None else not self.needs_proof
-        return is_proven and self.sign_in is not None and self.sign_in.error is None
+        return is_proven and self.sign_in is not None and self.sign_in.ok
 
     @property
     def error(self) -> str | None:
@@ -129,7 +121,7 @@ class ProbeReport:
             "thumbprint": credential.thumbprint if credential else None,
             "clientId": credential.client_id if credential else None,
             "signIn": {
-                "ok": self.sign_in is not None and self.sign_in.error is None,
+                "ok": self.sign_in is not None and self.sign_in.ok,
                 "at": rfc3339.render(self.sign_in.at) if self.sign_in else None,
                 "error": self.sign_in.error if self.sign_in else None,
             },

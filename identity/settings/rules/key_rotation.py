@@ -18,9 +18,10 @@ from identity.outputs import EncryptionKeys, KmsKeySpec, StackOutputs, encryptio
 from identity.settings.schema.hosted_clusters import HostedClusterSettings
 from identity.settings.schema.kms import KmsSettings
 from identity.settings.schema.model import Settings
-from identity.settings.schema.problems import Place, Problem, to_remove, to_set
+from identity.settings.schema.problems import Place, Problem, to_remove, to_set, value_at
 
 _KEYS: Final = ("activeKey", "targetKey")
+_STATUS: Final = ("status", "secretEncryption")
 
 
 def moved_keys(settings: Settings, outputs: StackOutputs[Any]) -> Iterator[Problem]:
@@ -93,14 +94,13 @@ def unfinished(settings: Settings, index: int, hosted_cluster: Mapping[str, Any]
     if kms is None:
         return
     place: Place = ("hostedClusters", index, "kms")
-    status = _status(hosted_cluster)
+    status = value_at(hosted_cluster, _STATUS)
     # HyperShift may begin with it at any moment.
-    spec = (hosted_cluster.get("spec") or {}).get("secretEncryption") or {}
-    written: KmsKeySpec | None = ((spec.get("kms") or {}).get("azure") or {}).get("activeKey")
-    needed = {f"status.secretEncryption.{name}": key for name in _KEYS if (key := _azure(status.get(name)))}
+    written: KmsKeySpec | None = value_at(hosted_cluster, ("spec", "secretEncryption", "kms", "azure", "activeKey"))
+    needed = {f"status.secretEncryption.{name}": key for name in _KEYS if (key := value_at(status, (name, "azure")))}
     if written is not None:
         needed["spec.secretEncryption.kms.azure.activeKey"] = written
-    state = (status.get("history") or [{}])[0].get("state")
+    state = value_at(status, ("history", 0, "state"))
     progress = f" (its rotation is {state})" if state else ""
     for where, key in needed.items():
         if not _keeps(kms, key):
@@ -113,7 +113,8 @@ def unfinished(settings: Settings, index: int, hosted_cluster: Mapping[str, Any]
                 fix=f"{to_set(at, _url(settings, kms, key))}; remove it once history[0].state is Completed",
             )
             return
-    if written is not None and not status.get("activeKey") and not _is_in(kms.active_key.key_vault_name, written):
+    is_tracked = value_at(status, ("activeKey",)) is not None
+    if written is not None and not is_tracked and not _is_in(kms.active_key.key_vault_name, written):
         at = (*place, "activeKey")
         yield Problem(
             place=at,
@@ -127,9 +128,9 @@ def unfinished(settings: Settings, index: int, hosted_cluster: Mapping[str, Any]
 
 def finished(settings: Settings, index: int, hosted_cluster: Mapping[str, Any]) -> str | None:
     """The message that the backup key may be removed; None as long as it is needed, or if there is none."""
-    cluster, status = settings.hosted_clusters[index], _status(hosted_cluster)
-    kms, active = cluster.kms, _azure(status.get("activeKey"))
-    if kms is None or kms.backup_key is None or active is None or status.get("targetKey"):
+    cluster, status = settings.hosted_clusters[index], value_at(hosted_cluster, _STATUS)
+    kms, active = cluster.kms, value_at(status, ("activeKey", "azure"))
+    if kms is None or kms.backup_key is None or active is None or value_at(status, ("targetKey",)):
         return None
     if active != kms.active_key.model_dump(by_alias=True):
         return None
@@ -155,16 +156,6 @@ def _none_there(kms: KmsSettings, key: KmsKeySpec) -> str:
 
 def _is_in(vault: str, key: KmsKeySpec) -> bool:
     return vault.lower() == key["keyVaultName"].lower()
-
-
-def _status(hosted_cluster: Mapping[str, Any]) -> Mapping[str, Any]:
-    status: Mapping[str, Any] = (hosted_cluster.get("status") or {}).get("secretEncryption") or {}
-    return status
-
-
-def _azure(key: Mapping[str, Any] | None) -> KmsKeySpec | None:
-    azure_key: KmsKeySpec | None = (key or {}).get("azure")
-    return azure_key
 
 
 def _url(settings: Settings, kms: KmsSettings, key: KmsKeySpec) -> str:

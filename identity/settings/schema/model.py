@@ -12,12 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import (
-    Field,
-    SkipValidation,
-    StrictBool,
-    StrictInt,
-)
+from pydantic import Field, SkipValidation, StrictBool, StrictInt
 
 from identity import naming
 from identity.clouds import CLOUDS, DEFAULT_CLOUD, LOCAL_CLOUD, Cloud

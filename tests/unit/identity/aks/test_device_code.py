@@ -22,8 +22,8 @@ from starlette.routing import Route
 
 from identity.aks import tokens
 from identity.aks.login import Login
+from identity.aks.sign_in import claims_of
 from identity.aks.tokens import TokenCache
-from identity.azure.claims import claims_of
 from identity.azure.errors import PersonNeededError, SignInRefusedError
 from identity.login_kinds import LoginKind
 from localcloud.testing.hosts import Serve

@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from identity.azure.claims import claims_of
+from identity.aks.sign_in import claims_of
 from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials.certificate import IssuedCertificate
 from localcloud.testing.azure import Caller, Issuers, KeyCredential, LocalAzure

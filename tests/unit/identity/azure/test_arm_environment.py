@@ -25,7 +25,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from identity.aks.login import without_foreign_variables
-from identity.azure import pipeline_token, secret_files
+from identity.azure import arm_environment, pipeline_token
 from identity.azure.arm_environment import (
     AZURE_NATIVE_VARIABLES,
     METHODS,
@@ -259,7 +259,7 @@ def test_a_file_without_a_text_is_refused(content: bytes, reason: str, tmp_path:
     file = tmp_path / "secret"
     file.write_bytes(content)
     with pytest.raises(LoginRefusedError, match=reason):
-        secret_files.text(file)
+        arm_environment.secret_text(file)
 
 
 def test_a_pipelines_token_comes_from_a_variable_or_afresh_from_a_file(tmp_path: Path) -> None:
