@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,10 +12,13 @@ import pytest
 from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.events import EventKind
 from identity.credentials.mounted_file import MountedFile
+from identity.credentials.probe.credential_source import CredentialSource
+from identity.credentials.probe.metrics import Metrics
+from identity.credentials.probe.report import ProofRequest
 from identity.credentials.rotation import Rotation
 from identity.credentials.token_credential import MountedCredential
-from tests.unit.identity.credentials.watching import Clients, Events, FakeClock, Renew, connect
-from tests.unit.identity.credentials.world import ARM_SCOPE, LIFETIME, CsiMount, Entra, certificate, document
+from tests.unit.identity.credentials.watching import Clients, Events, FakeClock, Renew, Scene, WaitableProber, connect
+from tests.unit.identity.credentials.world import ARM_SCOPE, LIFETIME, CsiMount, Entra, certificate, document, proof
 
 
 @pytest.fixture(scope="session")
@@ -101,6 +105,20 @@ def rotation(known: Entra, mount: CsiMount, clock: FakeClock, events: Events, cl
 
 
 @pytest.fixture
+def metrics() -> Metrics:
+    """What the probe counts."""
+    return Metrics()
+
+
+@pytest.fixture
+def prober(entra: Entra, mount: CsiMount, metrics: Metrics) -> Iterator[WaitableProber]:
+    """Proves the mounted credential, each time that a test calls `prove`."""
+    source = CredentialSource.parse(f"file:{mount.path}", None)
+    with closing(WaitableProber(source, ProofRequest.parse(proof(entra)), metrics)) as made:
+        yield made
+
+
+@pytest.fixture
 def renew(mount: CsiMount, entra: Entra, following: IssuedCertificate) -> Renew:
     """Lets Entra ID know `following`, and mounts it."""
 
@@ -120,3 +138,9 @@ def pending(
     rotation.poll()
     assert events.rest() == [EventKind.ACCEPTED, EventKind.UNPROVEN]
     return rotation
+
+
+@pytest.fixture
+def scene(request: pytest.FixtureRequest) -> Scene:
+    """All of the above by name, for a test that needs many of them."""
+    return Scene(request)

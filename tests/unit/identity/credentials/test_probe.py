@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import queue
 import threading
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,11 +12,9 @@ import pytest
 from identity.credentials import rfc3339
 from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.probe.__main__ import main
-from identity.credentials.probe.credential_source import CredentialSource
 from identity.credentials.probe.metrics import Metrics
 from identity.credentials.probe.prober import Prober
-from identity.credentials.probe.report import ProofRequest
-from tests.unit.identity.credentials.watching import PATIENCE, Renew
+from tests.unit.identity.credentials.watching import PATIENCE, Scene, WaitableProber
 from tests.unit.identity.credentials.world import CLIENT, CsiMount, Entra, document, proof
 
 
@@ -28,20 +25,18 @@ def once(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict
 
 
 class TestOnce:
-    def test_a_good_credential_is_ready(
-        self, known: Entra, mount: CsiMount, issued: IssuedCertificate, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_a_good_credential_is_ready(self, known: Entra, capsys: pytest.CaptureFixture[str], scene: Scene) -> None:
         action = "Microsoft.Compute/disks/read"
-        code, report = once(capsys, "--credential", f"file:{mount.path}", "--proof", proof(known, action=action))
+        code, report = once(capsys, "--credential", f"file:{scene.mount.path}", "--proof", proof(known, action=action))
         assert code == 0
         assert datetime.fromisoformat(report["signIn"].pop("at")).tzinfo is not None
         assert datetime.fromisoformat(report["proof"].pop("at")).tzinfo is not None
         assert report == {
             "ready": True,
-            "credentialFile": str(mount.path),
-            "notBefore": rfc3339.render(issued.not_before),
-            "notAfter": rfc3339.render(issued.not_after),
-            "thumbprint": issued.thumbprint,
+            "credentialFile": str(scene.mount.path),
+            "notBefore": rfc3339.render(scene.issued.not_before),
+            "notAfter": rfc3339.render(scene.issued.not_after),
+            "thumbprint": scene.issued.thumbprint,
             "clientId": CLIENT,
             "signIn": {"ok": True, "error": None},
             "proof": {"ok": True, "status": 200, "action": action, "error": None},
@@ -135,76 +130,42 @@ class TestOnce:
 
 
 class TestLoop:
-    def test_each_round_signs_in_over_a_connection_of_its_own(self, known: Entra, mount: CsiMount) -> None:
-        prober = Prober(CredentialSource.parse(f"file:{mount.path}", None), ProofRequest.parse(proof(known)), Metrics())
-        try:
-            assert [prober.prove().is_ready for _ in range(4)] == [True] * 4
-            assert known.attempts == 4
-            assert set(known.connections) == {"close"}
+    def test_each_round_signs_in_over_a_connection_of_its_own(self, known: Entra, prober: Prober) -> None:
+        assert [prober.prove().is_ready for _ in range(4)] == [True] * 4
+        assert known.attempts == 4
+        assert set(known.connections) == {"close"}
 
-            known.refusals.append("AADSTS50196: The server terminated an operation.")
-            assert [prober.prove().is_ready for _ in range(2)] == [False, True], "no failure is remembered"
-        finally:
-            prober.close()
+        known.refusals.append("AADSTS50196: The server terminated an operation.")
+        assert [prober.prove().is_ready for _ in range(2)] == [False, True], "no failure is remembered"
 
-    def test_a_file_that_cannot_be_loaded_at_first_is_counted(self, entra: Entra, mount: CsiMount) -> None:
-        metrics = Metrics()
-        prober = Prober(CredentialSource.parse(f"file:{mount.path}", None), ProofRequest.parse(proof(entra)), metrics)
+    def test_a_file_that_cannot_be_loaded_at_first_is_counted(self, prober: Prober, metrics: Metrics) -> None:
         assert not prober.prove().is_ready
         assert 'idstack_credential_loads_total{result="refused"} 1.0' in metrics.render().decode()
 
     def test_it_retries_until_ready_and_proves_again_at_once_after_a_reload(
-        self, entra: Entra, mount: CsiMount, issued: IssuedCertificate, following: IssuedCertificate, renew: Renew
+        self, prober: WaitableProber, scene: Scene
     ) -> None:
-        prober = WaitableProber(
-            CredentialSource.parse(f"file:{mount.path}", None), ProofRequest.parse(proof(entra)), Metrics()
-        )
         loop = threading.Thread(target=prober.run, args=(timedelta(hours=1),))
         loop.start()
         try:
             assert "found no readable file" in prober.next()["signIn"]["error"]
-            mount.write(document(issued, entra.url))
+            scene.deliver(scene.issued)
             prober.until(lambda report: str(report["signIn"]["error"]).startswith("AADSTS700027"))
-            entra.registered.append(issued.certificate_pem)
+            scene.entra.registered.append(scene.issued.certificate_pem)
             assert prober.until(lambda report: report["ready"])["reloads"] == 0
-            renew()
+            scene.renew()
             report = prober.next()
-            assert (report["ready"], report["thumbprint"], report["reloads"]) == (True, following.thumbprint, 1)
+            assert (report["ready"], report["thumbprint"], report["reloads"]) == (True, scene.following.thumbprint, 1)
         finally:
             prober.stop()
             loop.join(PATIENCE)
-            prober.close()
         assert not loop.is_alive()
 
-    def test_every_round_signs_in_anew_so_a_revoked_certificate_is_seen(self, known: Entra, mount: CsiMount) -> None:
-        metrics = Metrics()
-        prober = Prober(CredentialSource.parse(f"file:{mount.path}", None), ProofRequest.parse(proof(known)), metrics)
-        try:
-            assert prober.prove().is_ready
-            known.registered.clear()
-            assert not prober.prove().is_ready
-            assert 'idstack_sign_ins_total{result="ok"} 1.0' in metrics.render().decode()
-            assert 'idstack_sign_ins_total{result="failed"} 1.0' in metrics.render().decode()
-        finally:
-            prober.close()
-
-
-class WaitableProber(Prober):
-    """A prober whose reports can be waited for."""
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self._reports: queue.Queue[dict[str, Any]] = queue.Queue()
-
-    def prove(self) -> Any:
-        report = super().prove()
-        self._reports.put(self.to_json())
-        return report
-
-    def next(self) -> dict[str, Any]:
-        return self._reports.get(timeout=PATIENCE)
-
-    def until(self, wanted: Any) -> dict[str, Any]:
-        while not wanted(report := self.next()):
-            pass
-        return report
+    def test_every_round_signs_in_anew_so_a_revoked_certificate_is_seen(
+        self, known: Entra, prober: Prober, metrics: Metrics
+    ) -> None:
+        assert prober.prove().is_ready
+        known.registered.clear()
+        assert not prober.prove().is_ready
+        assert 'idstack_sign_ins_total{result="ok"} 1.0' in metrics.render().decode()
+        assert 'idstack_sign_ins_total{result="failed"} 1.0' in metrics.render().decode()

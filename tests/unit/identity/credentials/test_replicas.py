@@ -24,8 +24,8 @@ from localcloud.testing.azure import entra_app as app
 from localcloud.testing.faults import Faults
 from localcloud.testing.hosts import ServiceServer, ensure_certificate
 from localcloud.testing.running import moved_ahead
-from tests.unit.identity.credentials.watching import ARM, Events, FakeClock, connect
-from tests.unit.identity.credentials.world import ARM_SCOPE, CsiMount, document
+from tests.unit.identity.credentials.watching import ARM, Scene, connect
+from tests.unit.identity.credentials.world import ARM_SCOPE, document
 
 VAULT = TokenRequest(("https://vault.azure.net/.default",))
 
@@ -73,32 +73,27 @@ def tenant(tmp_path: Path, issued: IssuedCertificate, monkeypatch: pytest.Monkey
     store.close()
 
 
-def test_nobody_who_asks_meanwhile_is_refused(
-    tenant: Tenant,
-    mount: CsiMount,
-    clock: FakeClock,
-    events: Events,
-    issued: IssuedCertificate,
-    following: IssuedCertificate,
-) -> None:
-    mount.write(tenant.document(issued))
-    rotation = Rotation(MountedFile(mount.path, clock), connect, scope=ARM_SCOPE, clock=clock, on_event=events)
+def test_nobody_who_asks_meanwhile_is_refused(tenant: Tenant, scene: Scene) -> None:
+    scene.mount.write(tenant.document(scene.issued))
+    rotation = Rotation(
+        MountedFile(scene.mount.path, scene.clock), connect, scope=ARM_SCOPE, clock=scene.clock, on_event=scene.events
+    )
     rotation.token(ARM)
-    tenant.register(following)
-    mount.write(tenant.document(following))
+    tenant.register(scene.following)
+    scene.mount.write(tenant.document(scene.following))
 
     for _ in range(3):  # no replica knows it
-        clock.advance(60)
+        scene.clock.advance(60)
         rotation.poll()
-        assert str(events.until(EventKind.UNPROVEN).problem).startswith("AADSTS700027: ")
-    assert rotation.served.thumbprint == issued.thumbprint
+        assert str(scene.events.until(EventKind.UNPROVEN).problem).startswith("AADSTS700027: ")
+    assert rotation.served.thumbprint == scene.issued.thumbprint
     rotation.token(VAULT)
 
     with moved_ahead(timedelta(seconds=60)):  # one of two does
-        while rotation.served.thumbprint != following.thumbprint:
-            clock.advance(60)
+        while rotation.served.thumbprint != scene.following.thumbprint:
+            scene.clock.advance(60)
             rotation.poll()
-        assert any(not _signs_in(tenant, following) for _ in range(8)), "the other replica was not met"
+        assert any(not _signs_in(tenant, scene.following) for _ in range(8)), "the other replica was not met"
         for _ in range(8):
             rotation.token(VAULT)
     rotation.close()

@@ -12,13 +12,12 @@ from azure.core.credentials import AccessTokenInfo
 from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError
 from azure.identity import CertificateCredential
 
-from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.events import EventKind
 from identity.credentials.mounted_file import MountedFile
 from identity.credentials.rotation import REMEMBERED, Rotation, SharedClient, TokenRequest
 from identity.credentials.sign_in import refusal
-from tests.unit.identity.credentials.watching import ARM, PATIENCE, Events, FakeClock, Renew, connect
-from tests.unit.identity.credentials.world import ARM_SCOPE, CsiMount, Entra, document
+from tests.unit.identity.credentials.watching import ARM, PATIENCE, FakeClock, Scene, connect
+from tests.unit.identity.credentials.world import ARM_SCOPE
 
 OTHERS = {
     "scope": TokenRequest(("https://vault.azure.net/.default",)),
@@ -210,37 +209,33 @@ def test_close_waits_for_the_requests_under_way(held: HeldClient, shared: Shared
     assert held.closed == 1
 
 
-def test_a_later_credential_does_not_inherit_the_failure(
-    rotation: Rotation, entra: Entra, events: Events, renew: Renew
-) -> None:
-    entra.drops = True
+def test_a_later_credential_does_not_inherit_the_failure(rotation: Rotation, scene: Scene) -> None:
+    scene.entra.drops = True
     with pytest.raises(ClientAuthenticationError):
         rotation.token(ARM)
-    entra.drops = False
-    renew()
+    scene.entra.drops = False
+    scene.renew()
     rotation.poll()
     assert rotation.token(ARM).token.startswith("token-")
 
 
-def test_a_swap_is_not_held_up_by_a_request_that_gets_no_answer(
-    mount: CsiMount, entra: Entra, issued: IssuedCertificate, clock: FakeClock, events: Events, renew: Renew
-) -> None:
+def test_a_swap_is_not_held_up_by_a_request_that_gets_no_answer(scene: Scene) -> None:
     held = HeldClient()
     clients: list[Callable[[], CertificateCredential]] = [lambda: held]
-    mount.write(document(issued, entra.url))
+    scene.deliver(scene.issued)
     rotation = Rotation(
-        MountedFile(mount.path, clock),
+        MountedFile(scene.mount.path, scene.clock),
         lambda credential: clients.pop()() if clients else connect(credential),
         scope=ARM_SCOPE,
-        clock=clock,
-        on_event=events,
+        clock=scene.clock,
+        on_event=scene.events,
     )
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(rotation.token, ARM)
         held.wait()
-        renew()
+        scene.renew()
         rotation.poll()
-        assert events.rest()[-1] is EventKind.SERVED
+        assert scene.events.rest()[-1] is EventKind.SERVED
         assert rotation.token(ARM).token.startswith("token-")
         assert held.closed == 0
         held.answers[0].set_exception(ServiceRequestError("nothing answers"))

@@ -20,7 +20,7 @@ from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.document import InvalidCredentialError
 from identity.credentials.events import EventKind
 from identity.credentials.token_credential import MountedCredential
-from tests.unit.identity.credentials.watching import PATIENCE, Clients, Events, Renew
+from tests.unit.identity.credentials.watching import PATIENCE, Clients, Scene
 from tests.unit.identity.credentials.world import ARM_SCOPE, CLIENT, TENANT, CsiMount, Entra, certificate, document
 
 
@@ -42,16 +42,18 @@ class TestSignIn:
         assert seen["claims"]["aud"] == f"{entra.url}/{TENANT}/oauth2/v2.0/token"
         assert ARM_SCOPE in seen["scope"].split()
 
-    def test_the_other_certificates_of_the_document_follow_in_the_chain(
-        self, mount: CsiMount, entra: Entra, issued: IssuedCertificate
-    ) -> None:
+    def test_the_other_certificates_of_the_document_follow_in_the_chain(self, scene: Scene) -> None:
         stranger = certificate()
-        mount.write(document(issued, entra.url, certificate_pem=stranger.certificate_pem + issued.certificate_pem))
-        entra.registered.append(issued.certificate_pem)
-        with MountedCredential(mount.path) as credential:
+        scene.mount.write(
+            document(
+                scene.issued, scene.entra.url, certificate_pem=stranger.certificate_pem + scene.issued.certificate_pem
+            )
+        )
+        scene.entra.registered.append(scene.issued.certificate_pem)
+        with MountedCredential(scene.mount.path) as credential:
             credential.get_token(ARM_SCOPE)
-        assert entra.assertions[0]["header"]["x5c"] == [
-            "".join(own.certificate_pem.splitlines()[1:-1]) for own in (issued, stranger)
+        assert scene.entra.assertions[0]["header"]["x5c"] == [
+            "".join(own.certificate_pem.splitlines()[1:-1]) for own in (scene.issued, stranger)
         ]
 
     def test_a_token_is_cached(self, served: MountedCredential, entra: Entra) -> None:
@@ -59,30 +61,21 @@ class TestSignIn:
         assert first.token == second.token
         assert entra.attempts == 1
 
-    def test_a_certificate_entra_does_not_know_is_refused_with_its_code(
-        self, mount: CsiMount, entra: Entra, issued: IssuedCertificate
-    ) -> None:
-        mount.write(document(issued, entra.url))
+    def test_a_certificate_entra_does_not_know_is_refused_with_its_code(self, scene: Scene) -> None:
+        scene.deliver(scene.issued)
         with (
-            MountedCredential(mount.path) as credential,
+            MountedCredential(scene.mount.path) as credential,
             pytest.raises(ClientAuthenticationError, match="AADSTS700027"),
         ):
             credential.get_token(ARM_SCOPE)
 
-    def test_the_callers_authority_overrides_the_documents(
-        self, mount: CsiMount, entra: Entra, issued: IssuedCertificate
-    ) -> None:
-        mount.write(document(issued, "https://127.0.0.1:1/"))
-        entra.registered.append(issued.certificate_pem)
-        with MountedCredential(mount.path, authority=entra.url) as credential:
-            assert credential.authority_host == entra.url
-            assert credential.get_token(ARM_SCOPE).token.startswith("token-")
-
-    def test_a_path_of_the_authority_is_dropped(self, mount: CsiMount, entra: Entra, issued: IssuedCertificate) -> None:
-        mount.write(document(issued, f"{entra.url}/some/path"))
-        entra.registered.append(issued.certificate_pem)
-        with MountedCredential(mount.path) as credential:
-            assert credential.get_token(ARM_SCOPE).token.startswith("token-")
+    def test_the_callers_authority_goes_before_the_documents_of_which_a_path_is_dropped(self, scene: Scene) -> None:
+        scene.entra.registered.append(scene.issued.certificate_pem)
+        for own, callers in (("https://127.0.0.1:1/", scene.entra.url), (f"{scene.entra.url}/some/path", None)):
+            scene.mount.write(document(scene.issued, own))
+            with MountedCredential(scene.mount.path, authority=callers) as credential:
+                assert credential.authority_host == scene.entra.url
+                assert credential.get_token(ARM_SCOPE).token.startswith("token-")
 
     def test_ssl_cert_file_names_the_trusted_certificates_too(
         self, mount: CsiMount, known: Entra, monkeypatch: pytest.MonkeyPatch
@@ -92,13 +85,11 @@ class TestSignIn:
         with MountedCredential(mount.path) as credential:
             assert credential.get_token(ARM_SCOPE).token.startswith("token-")
 
-    def test_options_reach_the_pipeline_so_a_silent_entra_times_out(
-        self, mount: CsiMount, entra: Entra, issued: IssuedCertificate
-    ) -> None:
-        mount.write(document(issued, entra.url))
-        entra.answers.clear()
+    def test_options_reach_the_pipeline_so_a_silent_entra_times_out(self, scene: Scene) -> None:
+        scene.deliver(scene.issued)
+        scene.entra.answers.clear()
         with (
-            MountedCredential(mount.path, retry_total=0, read_timeout=0.1) as credential,
+            MountedCredential(scene.mount.path, retry_total=0, read_timeout=0.1) as credential,
             pytest.raises(ClientAuthenticationError, match="Read timed out"),
         ):
             credential.get_token(ARM_SCOPE)
@@ -113,9 +104,17 @@ class TestDropIn:
             answer = client.send_request(HttpRequest("GET", f"{entra.url}/subscriptions/s"))
         assert answer.status_code == 200
 
-    def test_a_key_vault_client_takes_it(self, served: MountedCredential, entra: Entra) -> None:
-        with SecretClient(entra.url, served, verify_challenge_resource=False) as vault:
-            assert list(vault.list_properties_of_secrets()) == []
+    def test_a_key_vault_client_takes_it_in_a_thread_beside_an_event_loop(
+        self, served: MountedCredential, entra: Entra
+    ) -> None:
+        """As `docs/reference/loader.md` shows it."""
+        options: dict[str, Any] = {"connection_verify": str(entra.ca_file), "verify_challenge_resource": False}
+
+        async def listed() -> list[Any]:
+            with SecretClient(entra.url, served, **options) as vault:
+                return await asyncio.to_thread(lambda: list(vault.list_properties_of_secrets()))
+
+        assert asyncio.run(listed()) == []
         assert "https://vault.azure.net/.default" in entra.assertions[-1]["scope"].split()
 
 
@@ -137,41 +136,25 @@ class TestClose:
     def test_ends_the_watch_and_every_client(self, mount: CsiMount, known: Entra, clients: Clients) -> None:
         credential = MountedCredential(mount.path)
         credential.get_token(ARM_SCOPE)
-        assert watchers() == 1
+        assert (credential.is_watching, watchers()) == (True, 1)
         credential.close()
         credential.close()
-        assert watchers() == 0
+        assert (credential.is_watching, watchers()) == (False, 0)
         assert clients.open == 0
 
-    def test_gives_a_pending_candidate_up(
-        self, served: MountedCredential, mount: CsiMount, entra: Entra, following: IssuedCertificate, events: Events
-    ) -> None:
-        mount.write(document(following, entra.url))
-        events.until(EventKind.UNPROVEN)
+    def test_gives_a_pending_candidate_up(self, served: MountedCredential, scene: Scene) -> None:
+        scene.deliver(scene.following)
+        scene.events.until(EventKind.UNPROVEN)
         served.close()
         assert watchers() == 0
 
-    def test_waits_for_the_try_in_flight(
-        self, served: MountedCredential, entra: Entra, clients: Clients, renew: Renew
-    ) -> None:
-        entra.answers.clear()
-        renew()
-        assert entra.asked.acquire(timeout=PATIENCE)
+    def test_waits_for_the_try_in_flight(self, served: MountedCredential, scene: Scene) -> None:
+        scene.entra.answers.clear()
+        scene.renew()
+        assert scene.entra.asked.acquire(timeout=PATIENCE)
         closing = threading.Thread(target=served.close)
         closing.start()
-        entra.answers.set()
+        scene.entra.answers.set()
         closing.join(PATIENCE)
         assert not closing.is_alive()
-        assert clients.open == 0
-
-
-def test_a_client_runs_in_a_thread_beside_an_event_loop(served: MountedCredential, entra: Entra) -> None:
-    """As `docs/reference/loader.md` shows it."""
-    options: dict[str, Any] = {"connection_verify": str(entra.ca_file), "verify_challenge_resource": False}
-
-    async def listed() -> list[Any]:
-        with SecretClient(entra.url, served, **options) as vault:
-            return await asyncio.to_thread(lambda: list(vault.list_properties_of_secrets()))
-
-    assert asyncio.run(listed()) == []
-    assert "https://vault.azure.net/.default" in entra.assertions[-1]["scope"].split()
+        assert scene.clients.open == 0

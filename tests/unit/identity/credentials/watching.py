@@ -8,14 +8,16 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from azure.identity import CertificateCredential
 
 from identity.credentials import sign_in
 from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.document import Credential
 from identity.credentials.events import Event, EventKind
+from identity.credentials.probe.prober import Prober
 from identity.credentials.rotation import Rotation, TokenRequest
-from tests.unit.identity.credentials.world import ARM_SCOPE, Entra
+from tests.unit.identity.credentials.world import ARM_SCOPE, CsiMount, Entra, document
 
 PATIENCE = 120  # seconds until a missing event is a failure; no test waits for it otherwise
 ARM = TokenRequest((ARM_SCOPE,))
@@ -51,6 +53,40 @@ class Events:
     def rest(self) -> list[EventKind]:
         """The kinds of all that came and was not taken yet."""
         return [self._events.get_nowait().kind for _ in range(self._events.qsize())]
+
+
+class Scene:
+    """What surrounds a credential, each part as its fixture makes it when it is first used."""
+
+    clients: Clients
+    clock: FakeClock
+    entra: Entra
+    events: Events
+    following: IssuedCertificate
+    issued: IssuedCertificate
+    mount: CsiMount
+    renew: Renew
+    third: IssuedCertificate
+
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        self._request = request
+
+    def __getattr__(self, name: str) -> Any:
+        return self._request.getfixturevalue(name)
+
+    def deliver(self, issued: IssuedCertificate, **fields: Any) -> None:
+        """Mount the certificate's document; `fields` replace arguments of `encode`."""
+        self.mount.write(document(issued, self.entra.url, **fields))
+
+    def tries(self, rotation: Rotation, *, seconds: float) -> list[float]:
+        """When a candidate was tried, if one looks twice a second: seconds from now on."""
+        seen = []
+        for half_seconds in range(1, int(seconds * 2) + 1):
+            before = self.entra.attempts
+            self.clock.advance(0.5)
+            rotation.poll()
+            seen += [half_seconds / 2] * (self.entra.attempts - before)
+        return seen
 
 
 class FakeClock:
@@ -92,6 +128,27 @@ class Clients:
         return sum(not client.is_closed for client in self.made)
 
 
+class WaitableProber(Prober):
+    """A prober whose reports can be waited for."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._reports: queue.Queue[dict[str, Any]] = queue.Queue()
+
+    def prove(self) -> Any:
+        report = super().prove()
+        self._reports.put(self.to_json())
+        return report
+
+    def next(self) -> dict[str, Any]:
+        return self._reports.get(timeout=PATIENCE)
+
+    def until(self, wanted: Any) -> dict[str, Any]:
+        while not wanted(report := self.next()):
+            pass
+        return report
+
+
 def connect(credential: Credential) -> CertificateCredential:
     return sign_in.client(
         credential.authority_host,
@@ -100,17 +157,6 @@ def connect(credential: Credential) -> CertificateCredential:
         credential.key_material.pem(),
         retry_total=0,
     )
-
-
-def tries(rotation: Rotation, entra: Entra, clock: FakeClock, *, seconds: float) -> list[float]:
-    """When a candidate was tried, if one looks twice a second: seconds from now on."""
-    seen = []
-    for half_seconds in range(1, int(seconds * 2) + 1):
-        before = entra.attempts
-        clock.advance(0.5)
-        rotation.poll()
-        seen += [half_seconds / 2] * (entra.attempts - before)
-    return seen
 
 
 def x5t(issued: IssuedCertificate) -> str:
