@@ -6,7 +6,7 @@ the object only after everything else exists.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Final
 
 from identity.catalogue import CONTROL_PLANE
@@ -20,15 +20,10 @@ from identity.settings.schema.schema_node import ReportedPlace
 _MANAGED, _WORKLOAD = AUTHENTICATION_TYPES
 # Rules whose fixes are no use to a cluster that was made with the other type.
 OF_ONE_TYPE: Final = ("key-of-other-authentication", "topology-missing")
-# The keys that only one of the two types uses, with the attributes of the settings.
-_KEYS_OF: Final[Mapping[str, Mapping[str, str]]] = {
-    _MANAGED: {
-        "objectEncoding": "object_encoding",
-        "identities": "identities",
-        "dataPlaneIdentities": "data_plane_identities",
-        "workloads": "workloads",
-    },
-    _WORKLOAD: {"workloadIdentities": "workload_identities"},
+# The keys that only one of the two types uses.
+_KEYS_OF: Final = {
+    _MANAGED: ("objectEncoding", "identities", "dataPlaneIdentities", "workloads"),
+    _WORKLOAD: ("workloadIdentities",),
 }
 
 
@@ -87,17 +82,14 @@ def refuse_changed_authentication(ways: Iterable[tuple[str, str | None]], last: 
 
 
 def _other_way_has_no_keys(cluster: HostedClusterSettings, place: ReportedPlace) -> None:
-    for way, keys in _KEYS_OF.items():
-        for key, attribute in keys.items():
-            if way == cluster.authentication or attribute not in cluster.model_fields_set:
-                continue
-            value = getattr(cluster, attribute)
-            if not value:
-                continue
-            (place / key).refuse(
+    [other] = _KEYS_OF.keys() - {cluster.authentication}
+    given = {HostedClusterSettings.model_fields[name].alias for name in cluster.model_fields_set}
+    for at in (place / key for key in _KEYS_OF[other] if key in given):
+        if at.value:
+            at.refuse(
                 "key-of-other-authentication",
                 f"nothing with authentication: {cluster.authentication}",
-                otherwise=(place / "authentication").to_set(way),
+                otherwise=(place / "authentication").to_set(other),
             )
 
 

@@ -67,17 +67,11 @@ def _namespace_is_short_enough(cluster: HostedClusterSettings, place: ReportedPl
 
 
 def _network_is_in_the_subscription(settings: Settings, cluster: HostedClusterSettings, place: ReportedPlace) -> None:
-    subscription = settings.subscription_id
-    for key, arm_id in (
-        ("vnetID", cluster.vnet_id),
-        ("subnetID", cluster.subnet_id),
-        ("securityGroupID", cluster.security_group_id),
-        ("routeTableID", cluster.route_table_id),
-        ("natGatewayID", cluster.nat_gateway_id),
-    ):
+    for key in ("vnetID", "subnetID", "securityGroupID", "routeTableID", "natGatewayID"):
+        at = place / key
         with unless_refused():
-            if arm_id is not None and parse_arm_id(arm_id.lower()).subscription != subscription:
-                (place / key).require(
+            if at.value is not None and parse_arm_id(at.value.lower()).subscription != settings.subscription_id:
+                at.require(
                     "network-in-other-subscription",
                     "a resource in the subscription of subscriptionId: a HostedCluster has one for all",
                 )
@@ -126,13 +120,9 @@ def _managed_identities_are_described(identity: IdentitySettings, place: Reporte
 def _applications_have_nothing_imported(identity: IdentitySettings, place: ReportedPlace) -> None:
     if identity.source != "entra-application":
         return
-    for key, value in (
-        ("resourceId", identity.resource_id),
-        ("clientId", identity.client_id),
-        ("credential", identity.credential),
-    ):
-        if value is not None:
-            (place / key).refuse(
+    for at in (place / key for key in ("resourceId", "clientId", "credential")):
+        if at.value is not None:
+            at.refuse(
                 "application-with-managed-identity-key",
                 "nothing with source: entra-application, where the stack issues the credential itself",
                 otherwise=(place / "source").to_set("managed-identity"),
@@ -140,10 +130,8 @@ def _applications_have_nothing_imported(identity: IdentitySettings, place: Repor
 
 
 def _one_credential_is_imported(identity: IdentitySettings, place: ReportedPlace) -> None:
-    credential = identity.credential
-    if credential is not None:
-        sources = {"file": credential.file, "secretName": credential.secret_name}
-        (place / "credential").require_one("one-imported-credential", sources)
+    if identity.credential is not None:
+        (place / "credential").require_one("one-imported-credential", "file", "secretName")
 
 
 def _existing_secrets_keep_their_name(identity: IdentitySettings, place: ReportedPlace) -> None:
@@ -197,11 +185,10 @@ def _users_part_is_given_once(applied: HostedClusterObjectSettings, at: Reported
 
 
 def _release_comes_with_a_pull_secret(applied: HostedClusterObjectSettings, at: ReportedPlace) -> None:
-    given = {"releaseImage": applied.release_image, "pullSecret": applied.pull_secret}
-    missing = [key for key, value in given.items() if value is None]
+    missing = [part for part in (at / "releaseImage", at / "pullSecret") if part.value is None]
     if len(missing) == 1:
         accepted = "both or neither of releaseImage and pullSecret: with both the stack writes the HostedCluster"
-        (at / missing[0]).require("release-without-pull-secret", accepted)
+        missing[0].require("release-without-pull-secret", accepted)
 
 
 def _written_cluster_has_its_domains(
@@ -209,13 +196,9 @@ def _written_cluster_has_its_domains(
 ) -> None:
     if applied.release_image is None:
         return
-    for key, value in (
-        ("baseDomain", cluster.dns and cluster.dns.base_domain),
-        ("publicZoneID", cluster.dns and cluster.dns.public_zone_id),
-        ("privateZoneID", cluster.dns and cluster.dns.private_zone_id),
-    ):
-        if value is None:
-            (place / "dns" / key).require(
+    for at in (place / "dns" / key for key in ("baseDomain", "publicZoneID", "privateZoneID")):
+        if at.value is None:
+            at.require(
                 "hosted-cluster-without-domain",
                 f"a value with {place / 'hostedCluster' / 'releaseImage'}: the HostedCluster that "
                 "the stack writes has both zones",

@@ -182,7 +182,7 @@ def _nothing_else_is_named(settings: Settings, cluster: HostedClusterSettings, p
                 )
 
 
-_EXISTING_ONLY: Final = (("vaultSecretName", "vault_secret_name"), ("file", "file"))
+_EXISTING_ONLY: Final = ("vaultSecretName", "file")
 _CREATED_ONLY: Final = ("published", "signing", "leaked")
 
 
@@ -231,10 +231,9 @@ def _url_is_the_created_issuers(settings: Settings, cluster: HostedClusterSettin
 
 
 def _created_key_has_no_source(key: SigningKeySettings, place: ReportedPlace) -> None:
-    for name, attribute in _EXISTING_ONLY:
-        value = getattr(key, attribute)
-        if value is not None:
-            (place / name).refuse(
+    for at in (place / name for name in _EXISTING_ONLY):
+        if at.value is not None:
+            at.refuse(
                 "signing-key-of-created-issuer", "nothing with issuer: create, where the stack makes the key itself"
             )
 
@@ -270,7 +269,7 @@ def _existing_key_is_not_numbered(key: SigningKeySettings, place: ReportedPlace)
 
 
 def _existing_key_has_one_source(key: SigningKeySettings, place: ReportedPlace) -> None:
-    place.require_one("one-signing-key", {name: getattr(key, attribute) for name, attribute in _EXISTING_ONLY})
+    place.require_one("one-signing-key", *_EXISTING_ONLY)
 
 
 _OF_A_CREATED_KEY: Final = (_created_key_has_no_source, _signing_key_is_published, _leaked_key_is_not_published)

@@ -56,10 +56,10 @@ def login_is_described(settings: Settings, root: ReportedPlace) -> None:
     for name, field in AccessSettings.model_fields.items():
         if name not in _LOGIN_ATTRIBUTES:
             continue
-        at, value = root / "managementCluster" / "access" / str(field.alias), getattr(access, name)
-        if value is None and name in row.needs:
+        at = root / "managementCluster" / "access" / str(field.alias)
+        if at.value is None and name in row.needs:
             at.require("login-key-missing", f"a value with login: {access.login}")
-        if value is not None and name not in row.needs | row.takes:
+        if at.value is not None and name not in row.needs | row.takes:
             at.refuse("login-key-unused", f"nothing with login: {access.login}")
 
 
@@ -249,10 +249,10 @@ def _vault_lists_have_an_effect(settings: Settings, root: ReportedPlace) -> None
         fix = (at / "defaultAction").to_set("Deny")
     else:
         return
-    for key, networks in (("allowedIpRanges", vault.allowed_ip_ranges), ("allowedSubnetIds", vault.allowed_subnet_ids)):
+    for networks in (at / "allowedIpRanges", at / "allowedSubnetIds"):
         with unless_refused():
-            if networks:
-                (at / key).refuse("vault-networks-without-effect", f"nothing with {overruling}", otherwise=fix)
+            if networks.value:
+                networks.refuse("vault-networks-without-effect", f"nothing with {overruling}", otherwise=fix)
 
 
 def _vault_is_reachable(settings: Settings, root: ReportedPlace) -> None:
@@ -273,24 +273,20 @@ def _vault_is_reachable(settings: Settings, root: ReportedPlace) -> None:
 def _key_vault_user_is_described_by_its_source(settings: Settings, root: ReportedPlace) -> None:
     if not settings.has_key_vault_user:
         return
-    user = settings.key_vault_user
-    required = {"aks-addon": (), "existing": ("clientId", "objectId"), "created": ("name",)}[user.source]
-    for key, value, accepted in (
-        ("clientId", user.client_id, "the client id of the identity with which the CSI driver reads the vault"),
-        (
-            "objectId",
-            user.object_id,
-            "the object id of that identity's service principal: it gets the role on the vault",
-        ),
-        ("name", user.name, "the name of the managed identity to create"),
+    source = settings.key_vault_user.source
+    required = {"aks-addon": (), "existing": ("clientId", "objectId"), "created": ("name",)}[source]
+    for key, accepted in (
+        ("clientId", "the client id of the identity with which the CSI driver reads the vault"),
+        ("objectId", "the object id of that identity's service principal: it gets the role on the vault"),
+        ("name", "the name of the managed identity to create"),
     ):
         place = root / "keyVaultUser" / key
-        if key in required and value is None:
+        if key in required and place.value is None:
             place.require("key-vault-user-key-missing", accepted)
-        if key not in required and value is not None:
+        if key not in required and place.value is not None:
             place.refuse(
                 "key-vault-user-key-unused",
-                f"nothing with source: {user.source}",
+                f"nothing with source: {source}",
                 otherwise="choose another keyVaultUser.source",
             )
 

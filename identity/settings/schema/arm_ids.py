@@ -31,9 +31,15 @@ def canonical(text: str) -> str:
 
 
 def _arm_id(
-    rule: str, type: str, patterns: tuple[str, ...], command: str, *, longest: int = 255, own_name: str = "<name>"
+    rule: str,
+    type: str,
+    command: str,
+    *patterns: str,
+    longest: int = 255,
+    own_name: str = "<name>",
+    options: str = "-g <group> ",
 ) -> ValueSpec:
-    """The ids of a resource type with a pattern for every name in them; `command` shows such a resource."""
+    """The ids of a resource type with a pattern for every name in them; `az <command> show` prints such a resource."""
     provider, *segments = type.split("/")
     _SPELLINGS[type.lower()] = type
 
@@ -65,63 +71,38 @@ def _arm_id(
         accepted=f"a resource id /subscriptions/<id>/resourceGroups/<name>/providers/{provider}/{path}",
         blank="<resource id>",
         check=check,
-        hint=f"`{command} --query id` prints it",
+        hint=f"`az {command} show {options}-n {own_name} --query id` prints it",
     )
 
 
 _VNET_NAME: Final = r"[a-zA-Z0-9][\w.-]{0,62}\w"
 _SUBNET_NAME: Final = r"[a-zA-Z0-9]([\w.-]{0,78}\w)?"
-VnetId = Annotated[
-    str,
-    _arm_id("vnet-id", "Microsoft.Network/virtualNetworks", (_VNET_NAME,), "az network vnet show -g <group> -n <name>"),
-]
+VnetId = Annotated[str, _arm_id("vnet-id", "Microsoft.Network/virtualNetworks", "network vnet", _VNET_NAME)]
 SubnetId = Annotated[
     str,
     _arm_id(
         "subnet-id",
         "Microsoft.Network/virtualNetworks/subnets",
-        (_VNET_NAME, _SUBNET_NAME),
-        "az network vnet subnet show -g <group> --vnet-name <name> -n <name>",
+        "network vnet subnet",
+        *(_VNET_NAME, _SUBNET_NAME),
         longest=355,
+        options="-g <group> --vnet-name <name> ",
     ),
 ]
 SecurityGroupId = Annotated[
-    str,
-    _arm_id(
-        "security-group-id",
-        "Microsoft.Network/networkSecurityGroups",
-        (_SUBNET_NAME,),
-        "az network nsg show -g <group> -n <name>",
-    ),
+    str, _arm_id("security-group-id", "Microsoft.Network/networkSecurityGroups", "network nsg", _SUBNET_NAME)
 ]
 RouteTableId = Annotated[
-    str,
-    _arm_id(
-        "route-table-id",
-        "Microsoft.Network/routeTables",
-        (_SUBNET_NAME,),
-        "az network route-table show -g <group> -n <name>",
-    ),
+    str, _arm_id("route-table-id", "Microsoft.Network/routeTables", "network route-table", _SUBNET_NAME)
 ]
 NatGatewayId = Annotated[
-    str,
-    _arm_id(
-        "nat-gateway-id",
-        "Microsoft.Network/natGateways",
-        (_SUBNET_NAME,),
-        "az network nat gateway show -g <group> -n <name>",
-    ),
+    str, _arm_id("nat-gateway-id", "Microsoft.Network/natGateways", "network nat gateway", _SUBNET_NAME)
 ]
 _ZONE_NAME: Final = r"[\w-]{1,63}(\.[\w-]{1,63}){1,33}"
 DnsZoneId = Annotated[
     str,
     _arm_id(
-        "dns-zone-id",
-        "Microsoft.Network/dnszones",
-        (_ZONE_NAME,),
-        "az network dns zone show -g <group> -n <domain>",
-        longest=258,
-        own_name="<domain>",
+        "dns-zone-id", "Microsoft.Network/dnszones", "network dns zone", _ZONE_NAME, longest=258, own_name="<domain>"
     ),
 ]
 PrivateDnsZoneId = Annotated[
@@ -129,8 +110,8 @@ PrivateDnsZoneId = Annotated[
     _arm_id(
         "private-dns-zone-id",
         "Microsoft.Network/privateDnsZones",
-        (_ZONE_NAME,),
-        "az network private-dns zone show -g <group> -n <domain>",
+        "network private-dns zone",
+        _ZONE_NAME,
         longest=265,
         own_name="<domain>",
     ),
@@ -140,21 +121,15 @@ ManagedIdentityId = Annotated[
     _arm_id(
         "managed-identity-id",
         "Microsoft.ManagedIdentity/userAssignedIdentities",
-        (r"[a-zA-Z0-9][a-zA-Z0-9_-]{2,127}",),
-        "az identity show -g <group> -n <name>",
+        "identity",
+        r"[a-zA-Z0-9][a-zA-Z0-9_-]{2,127}",
         longest=345,
     ),
 ]
 StorageAccountId = Annotated[
-    str,
-    _arm_id(
-        "storage-account-id",
-        "Microsoft.Storage/storageAccounts",
-        (r"[a-z0-9]{3,24}",),
-        "az storage account show -g <group> -n <name>",
-    ),
+    str, _arm_id("storage-account-id", "Microsoft.Storage/storageAccounts", "storage account", r"[a-z0-9]{3,24}")
 ]
 RegistryId = Annotated[
     str,
-    _arm_id("registry-id", "Microsoft.ContainerRegistry/registries", (r"[a-zA-Z0-9]{5,50}",), "az acr show -n <name>"),
+    _arm_id("registry-id", "Microsoft.ContainerRegistry/registries", "acr", r"[a-zA-Z0-9]{5,50}", options=""),
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import types
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
@@ -251,6 +251,11 @@ class ReportedPlace:
     def __str__(self) -> str:
         return path_of(self.place)
 
+    @property
+    def value(self) -> Any:
+        """The setting here, None without one; raises RefusedValueError if it was refused before."""
+        return value_at(self.settings, self.place)
+
     def at(self, place: Place) -> ReportedPlace:
         """Another place."""
         return replace(self, place=place)
@@ -260,10 +265,10 @@ class ReportedPlace:
     ) -> None:
         """Refuse the setting here by a rule; without a `fix` it is to be removed. `otherwise` is another way out.
 
-        See `refuse_value`. Raises RefusedValueError if it was refused before.
+        See `refuse_value`. Raises RefusedValueError as `value` does.
         """
         fix = (self.to_remove() if fix is None else fix) + (f", or {otherwise}" if otherwise else "")
-        self.refuse_value(value_at(self.settings, self.place), rule=rule, accepted=accepted, fix=fix, reason=reason)
+        self.refuse_value(self.value, rule=rule, accepted=accepted, fix=fix, reason=reason)
 
     def require(self, rule: str, accepted: str, value: str = "", *, otherwise: str = "", reason: str = "") -> None:
         """Refuse what is here, or that nothing is, as `refuse` does: it is to be set, to `value` as in `to_set`."""
@@ -276,13 +281,13 @@ class ReportedPlace:
         self.require(rule, accepted.format(first))
         return True
 
-    def require_one(self, rule: str, sources: Mapping[str, object]) -> None:
+    def require_one(self, rule: str, *keys: str) -> None:
         """Refuse the mapping here unless exactly one of these keys has a value; without any the first is to be set."""
-        given = [key for key, value in sources.items() if value is not None]
+        given = [key for key in keys if (self / key).value is not None]
         if len(given) != 1:
-            fix = " or ".join((self / key).to_remove() for key in given) or (self / next(iter(sources))).to_set()
+            fix = " or ".join((self / key).to_remove() for key in given) or (self / keys[0]).to_set()
             reason = f"it holds {enumerate_words(given)}" if given else "it is empty"
-            self.refuse(rule, f"exactly one of {enumerate_words(sources)}", fix, reason=reason)
+            self.refuse(rule, f"exactly one of {enumerate_words(keys)}", fix, reason=reason)
 
     def refuse_value(self, value: object, *, rule: str, accepted: str, fix: str, reason: str = "") -> None:
         """Refuse a value here by a rule. A `reason` says what is wrong with the value if `accepted` does not."""

@@ -22,13 +22,13 @@ def _with_hyphens(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9-]+", "-", text)
 
 
-def _uuid_spec(rule: str, what: str, hint: str) -> ValueSpec:
+def _uuid_spec(rule: str, what: str, command: str) -> ValueSpec:
     return ValueSpec(
         rule=rule,
         accepted=f"the UUID of {what}, 8-4-4-4-12 hexadecimal digits",
         blank="<uuid>",
         check=uuid,
-        hint=hint,
+        hint=f"`{command}` prints it",
         guess=lambda text: text.strip("{} \n"),
     )
 
@@ -53,28 +53,15 @@ def _identity_object_spec(what: str, longest: int, *, rule: str) -> ValueSpec:
     )
 
 
-TenantId = Annotated[
-    str, _uuid_spec("tenant-id", "the Entra ID tenant", "`az account show --query tenantId` prints it")
-]
-SubscriptionId = Annotated[
-    str, _uuid_spec("subscription-id", "the subscription", "`az account show --query id` prints it")
-]
-ClientId = Annotated[
-    str, _uuid_spec("client-id", "the identity (client id)", "`az identity show --query clientId` prints it")
-]
-ObjectId = Annotated[
-    str, _uuid_spec("object-id", "the principal (object id)", "`az identity show --query principalId` prints it")
-]
+TenantId = Annotated[str, _uuid_spec("tenant-id", "the Entra ID tenant", "az account show --query tenantId")]
+SubscriptionId = Annotated[str, _uuid_spec("subscription-id", "the subscription", "az account show --query id")]
+ClientId = Annotated[str, _uuid_spec("client-id", "the identity (client id)", "az identity show --query clientId")]
+ObjectId = Annotated[str, _uuid_spec("object-id", "the principal (object id)", "az identity show --query principalId")]
 RoleDefinitionGuid = Annotated[
     str,
-    _uuid_spec(
-        "role-definition", "the role definition", "`az role definition list --name <role> --query [].name` prints it"
-    ),
+    _uuid_spec("role-definition", "the role definition", "az role definition list --name <role> --query [].name"),
 ]
-
-GroupId = Annotated[
-    str, _uuid_spec("group-id", "the Entra ID group", "`az ad group show --group <name> --query id` prints it")
-]
+GroupId = Annotated[str, _uuid_spec("group-id", "the Entra ID group", "az ad group show --group <name> --query id")]
 
 # HyperShift's operator compares locations of VNet, security group and resource group as plain strings. No region is
 # called as YAML's booleans, which Pulumi hands over as text.
