@@ -45,28 +45,27 @@ def somebody(entra: Wire, issued: IssuedCertificate, tmp_path: Path) -> Principa
     return principal(entra, issued, tmp_path / "credential.json")
 
 
+def variables(home: Path, environ: dict[str, str]) -> dict[str, str]:
+    """A home and a cache of the test's own, and the authority that this process trusts."""
+    base = {"PATH": os.defpath, "HOME": str(home), "XDG_CACHE_HOME": str(home / "cache")}
+    return {**base, "SSL_CERT_FILE": os.environ.get("SSL_CERT_FILE", ""), **environ}
+
+
 @pytest.fixture
 def command(tmp_path: Path) -> Command:
-    """Runs `idstack token` in a process of its own without a terminal, with a cache and a home of the test's own."""
-    base = {"PATH": os.defpath, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-
-    def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
-        variables = {**base, "SSL_CERT_FILE": os.environ.get("SSL_CERT_FILE", ""), **environ}
-        return idstack(["token", *arguments], variables, PROJECT)
-
-    return run
+    """Runs `idstack token` in a process of its own without a terminal."""
+    return lambda *arguments, **environ: idstack(["token", *arguments], variables(tmp_path, environ), PROJECT)
 
 
 @pytest.fixture
 def started_command(tmp_path: Path) -> Command:
     """As `command`, as the engine's plugins start it by a stack's kubeconfig."""
-    base = {"PATH": os.defpath, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
 
     def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [".venv/bin/python", "-m", exec_plugin.__name__, "token", *arguments],
             cwd=PROJECT,
-            env={**base, "SSL_CERT_FILE": os.environ.get("SSL_CERT_FILE", ""), **environ},
+            env=variables(tmp_path, environ),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -187,12 +187,21 @@ def test_with_azure_rbac_the_hint_is_the_role_assignment_command(
         assert "--role 3498e952-d568-435e-9b2c-8d77e338d7f7 " in server.hint
 
 
-def test_a_persons_role_is_assigned_to_a_user(connect: Connect, api: FakeApiServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("has_azure_rbac", "hint"),
+    [
+        (True, "--assignee-object-id ada --assignee-principal-type User`"),
+        (False, "`.venv/bin/idstack rbac <object id of a group of theirs>` prints"),
+    ],
+)
+def test_a_persons_role_is_assigned_to_a_user_or_to_a_group(
+    connect: Connect, api: FakeApiServer, tmp_path: Path, has_azure_rbac: bool, hint: str
+) -> None:
     api.denied, api.token = {"create namespaces"}, unsigned(aud=AKS, tid=TENANT, oid="ada", idtyp="user")
     folder = program(tmp_path / "person", token=api.token)
-    with connect(has_azure_rbac=True, path=str(folder)) as server:
+    with connect(has_azure_rbac=has_azure_rbac, path=str(folder)) as server:
         server.missing(AccessRequirements(permissions()))
-        assert "--assignee-object-id ada --assignee-principal-type User`" in server.hint
+        assert hint in server.hint
 
 
 def test_a_refusal_of_kubernetes_own_rbac_is_none_of_azures(connect: Connect, api: FakeApiServer) -> None:
@@ -201,14 +210,6 @@ def test_a_refusal_of_kubernetes_own_rbac_is_none_of_azures(connect: Connect, ap
         server.missing(AccessRequirements(permissions()))
         assert f"`.venv/bin/idstack rbac {server.who} --principal-type ServicePrincipal` prints" in server.hint
         assert "az role" not in server.hint
-
-
-def test_a_person_is_given_kubernetes_role_by_a_group(connect: Connect, api: FakeApiServer, tmp_path: Path) -> None:
-    api.denied, api.token = {"create namespaces"}, unsigned(aud=AKS, tid=TENANT, oid="ada", idtyp="user")
-    folder = program(tmp_path / "person", token=api.token)
-    with connect(path=str(folder)) as server:
-        server.missing(AccessRequirements(permissions()))
-        assert "`.venv/bin/idstack rbac <object id of a group of theirs>` prints" in server.hint
 
 
 def test_what_is_not_there_everywhere_is_asked_for_where_it_is_needed(connect: Connect, api: FakeApiServer) -> None:

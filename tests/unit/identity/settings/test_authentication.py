@@ -72,11 +72,6 @@ def test_what_is_kept_in_a_vault_needs_one(keeps: dict[str, Any]) -> None:
     assert refusals(config) == [("vault", "vault-missing")]
 
 
-@pytest.mark.parametrize("way", ["workload-identity", "ManagedIdentities", "", 1])
-def test_there_are_two_ways(way: object) -> None:
-    assert refusals(configuration(hostedClusters__0__authentication=way)) == [(f"{CLUSTER}.authentication", "choice")]
-
-
 @pytest.mark.parametrize(
     ("key", "value"),
     [

@@ -126,13 +126,6 @@ def test_a_document_in_the_configuration_is_refused_and_not_shown(
     assert "4711" not in written
 
 
-@pytest.mark.parametrize("path", ['{"client_secret": "x"}', "-----BEGIN PRIVATE KEY-----", "x" * 501, "a\nb", ""])
-def test_a_path_of_a_document_is_not_the_document(path: str) -> None:
-    config = with_registry(**{**IMPORTED, "credential": {"file": path}})
-
-    assert refusals(config) == [(f"{REGISTRY}.credential.file", "document-path")]
-
-
 @pytest.mark.parametrize("place", ["credential", "credential__file", "credential__secretName", "credential__other"])
 def test_a_document_in_the_wrong_place_is_not_shown(place: str) -> None:
     key = "MARKER" * 100

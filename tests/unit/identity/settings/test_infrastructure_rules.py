@@ -17,6 +17,7 @@ from tests.unit.identity.settings.world import (
     load,
     refusals,
     report,
+    with_change,
 )
 
 GROUPS = f"/subscriptions/{SUBSCRIPTION}/resourceGroups"
@@ -173,18 +174,13 @@ def existing(**key: Any) -> dict[str, Any]:
     ],
 )
 def test_the_address_of_a_created_issuer_is_filled_in(cloud: str, suffix: str) -> None:
-    kms = {"keyVaultName": "kv-etcd", "keyName": "etcd", "keyVersion": "0123456789abcdef0123456789abcdef"}
-    cluster = load({**created_issuer(), "cloud": cloud} | _with_key(created_issuer(), kms)).hosted_clusters[0]
+    config = with_change({**created_issuer(), "cloud": cloud}, "hostedClusters__0__kms", ABSENT)
+    cluster = load(config).hosted_clusters[0]
 
     assert cluster.issuer_url == f"https://hc1oidc.blob.{suffix}/hc1oidc"
     assert cluster.signing_key is not None
     assert (cluster.signing_key.published, cluster.signing_key.signing) == ((1,), 1)
     assert cluster.signing_key_secret == "hc1-sa-signing-key"
-
-
-def _with_key(config: dict[str, Any], kms: dict[str, str]) -> dict[str, Any]:
-    cluster = {**config["hostedClusters"][0], "kms": {"activeKey": kms}}
-    return {"hostedClusters": [cluster]}
 
 
 def test_an_existing_issuer_has_a_signing_key_only_if_it_is_given() -> None:

@@ -157,24 +157,6 @@ def test_a_tag_has_a_name_that_azure_takes(name: str) -> None:
     assert rule == "tag-name"
 
 
-def test_nothing_out_of_a_key_with_a_secret_is_shown() -> None:
-    marker = "MARKER-" + "x" * 20
-    cluster = hosted_cluster(
-        name=marker,
-        vnetID=marker,
-        objectEncoding=marker,
-        kms={"activeKey": marker},
-        identities={
-            "imageRegistry": {"source": "managed-identity", "credential": {"secretName": f"{marker}_", "file": 7}}
-        },
-    )
-
-    written = report(configuration(hostedClusters=[cluster]), secret_keys=["hostedClusters"])
-
-    assert "MARKER" not in written
-    assert "a string that is not shown because it may be a secret" in written
-
-
 def test_a_secret_that_is_no_string_is_not_shown_either() -> None:
     identity = {"source": "managed-identity", "resourceId": MANAGED_IDENTITY, "credential": {"file": 4711}}
     config = configuration(hostedClusters__0__identities={"imageRegistry": identity})

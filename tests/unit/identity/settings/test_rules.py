@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
-from identity.settings.schema.model import PropagationSettings
 from tests.unit.identity.settings.world import (
     ABSENT,
     LOCAL,
@@ -17,7 +16,6 @@ from tests.unit.identity.settings.world import (
     VNET,
     configuration,
     hosted_cluster,
-    load,
     refusals,
     report,
 )
@@ -178,39 +176,6 @@ def test_a_management_cluster_is_named_where_it_is_needed(changes: dict[str, Any
 def test_hosted_clusters_have_infra_ids_of_their_own() -> None:
     assert refusals(configuration(hostedClusters=[hosted_cluster(), hosted_cluster("hc2", infraID="hc1")])) == [
         ("hostedClusters[1].infraID", "duplicate-infra-id")
-    ]
-
-
-def test_all_of_it_is_configurable() -> None:
-    given = {
-        "lifetimeDays": 60,
-        "renewBeforeDays": 40,
-        "keySize": 4096,
-        "renewal": "hold",
-        "propagation": {"successes": 7, "settleSeconds": 45, "timeoutSeconds": 900},
-    }
-    credentials = load(configuration(credentials=given)).credentials
-    assert (credentials.lifetime_days, credentials.renew_before_days) == (60, 40)
-    assert (credentials.key_size, credentials.renewal) == (4096, "hold")
-    assert credentials.propagation == PropagationSettings.model_validate(given["propagation"])
-
-
-def test_everything_wrong_is_reported_at_once() -> None:
-    given = {
-        "lifetimeDays": 0,
-        "renewBeforeDays": "soon",
-        "keySize": 1024,
-        "renewal": "never",
-        "propagation": {"successes": 0, "settleSeconds": -1, "timeoutSeconds": 10_000},
-    }
-    assert sorted(refusals(configuration(credentials=given))) == [
-        ("credentials.keySize", "key-size"),
-        ("credentials.lifetimeDays", "integer"),
-        ("credentials.propagation.settleSeconds", "integer"),
-        ("credentials.propagation.successes", "integer"),
-        ("credentials.propagation.timeoutSeconds", "integer"),
-        ("credentials.renewBeforeDays", "integer"),
-        ("credentials.renewal", "choice"),
     ]
 
 

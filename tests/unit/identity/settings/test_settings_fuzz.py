@@ -160,7 +160,9 @@ def test_a_structure_may_be_any_string_without_a_crash(text: str) -> None:
 
 @given(JSON)
 def test_nothing_of_a_secret_key_is_ever_shown(value: Any) -> None:
+    imported = {"source": "managed-identity", "credential": {"secretName": "MARKER_", "file": value}}
     marked = {"name": "MARKER", "anything": ["MARKER", value], "kms": {"activeKey": "MARKER"}, "vnetID": value}
+    marked |= {"objectEncoding": "MARKER", "identities": {"imageRegistry": imported}}
 
     assert "MARKER" not in report(configuration(hostedClusters=[marked]), secret_keys=["hostedClusters"])
 

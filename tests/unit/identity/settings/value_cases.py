@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tests.unit.identity.settings.world import ABSENT, DNS, KEY_VERSION, OTHER, creation
+from tests.unit.identity.settings.world import ABSENT, DNS, KEY_VERSION, MANAGED_IDENTITY, OTHER, creation
 
 ZEROS: Final = "00000000-0000-0000-0000-000000000000"
 CLUSTER: Final = "hostedClusters__0__"
@@ -210,10 +210,12 @@ CASES: Final = (
     ValueCase(("managementCluster__kubeconfig",), "file-path", bad=("", " ", "a\nb", 1), good=("of mine.yaml",)),
     ValueCase(("managementCluster__context",), "non-empty", bad=(" ", 1), good=("admin",)),
     ValueCase(("credentials__lifetimeDays",), "integer", bad=(1, 731, "90"), good=(46, 90)),
+    ValueCase(("credentials__renewBeforeDays",), "integer", bad=(0, 730, "soon"), good=(30, 89)),
     ValueCase(("credentials__keySize",), "key-size", bad=(1024, "2048", 8192), good=(2048, 3072, 4096)),
     ValueCase(("credentials__renewal",), "choice", bad=("never", "holds"), good=("auto", "hold")),
     ValueCase(("credentials__propagation__successes",), "integer", bad=(0, 101, "5"), good=(1, 100)),
     ValueCase(("credentials__propagation__settleSeconds",), "integer", bad=(-1, 3601), good=(0, 599)),
+    ValueCase(("credentials__propagation__timeoutSeconds",), "integer", bad=(0, 10_000), good=(31, 3600)),
     ValueCase(
         ("probe__image",),
         "image",
@@ -247,6 +249,7 @@ CASES: Final = (
         ),
         good=("https://oidc.example.com/" + "a" * 230, "https://oidc.example.com/"),
     ),
+    ValueCase((f"{CLUSTER}authentication",), "choice", bad=("workload-identity", "ManagedIdentities", "", 1), good=()),
     ValueCase((f"{CLUSTER}infrastructure",), "choice", bad=("created", "Existing", 1), good=("existing",)),
     ValueCase(
         (f"{CLUSTER}network__addressPrefix", f"{CLUSTER}network__subnetAddressPrefix"),
@@ -297,11 +300,18 @@ CASES: Final = (
         also={f"{CLUSTER}serviceAccountSigningKey": {}},
     ),
     ValueCase(
-        (f"{CLUSTER}serviceAccountSigningKey__file",),
+        (f"{CLUSTER}serviceAccountSigningKey__file", f"{CLUSTER}identities__imageRegistry__credential__file"),
         "document-path",
-        bad=("", "x" * 501, "-----BEGIN"),
+        bad=("", "x" * 501, "-----BEGIN", '{"client_secret": "x"}', "a\nb"),
         good=("/run/keys/sa.pem",),
-        also={f"{CLUSTER}serviceAccountSigningKey": {}},
+        also={
+            f"{CLUSTER}serviceAccountSigningKey": {"file": "sa.pem"},
+            f"{CLUSTER}identities__imageRegistry": {
+                "source": "managed-identity",
+                "resourceId": MANAGED_IDENTITY,
+                "credential": {"file": "x"},
+            },
+        },
     ),
     ValueCase(
         (f"{CLUSTER}dns__baseDomain", f"{CLUSTER}externalDnsDomain"),
