@@ -9,7 +9,6 @@ from pathlib import Path
 
 import jwt
 import pytest
-from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import pkcs12
@@ -22,9 +21,9 @@ from identity.azure.certificate_file import CertificateFile
 from identity.azure.errors import LoginRefusedError
 from identity.credentials.certificate import IssuedCertificate
 from identity.login_kinds import LoginKind
-from localcloud.testing.hosts import Certificates, Serve
+from localcloud.testing.hosts import Serve
 from tests.unit.identity.aks.world import STRANGER, TENANT, Principal, RecordingTokenEndpoint
-from tests.unit.identity.credentials.documents import VECTORS, key_of, signed_by
+from tests.unit.identity.credentials.documents import PEM, VECTORS, key_of, pem_of, pfx, signed_by
 from tests.unit.identity.credentials.world import certificate
 
 CLIENT = "6f2c1e7a-0000-4000-8000-00000000bbbb"
@@ -37,11 +36,7 @@ def recorder() -> RecordingTokenEndpoint:
 
 
 @pytest.fixture
-def authority(
-    recorder: RecordingTokenEndpoint, serve: Serve, certificates: Certificates, monkeypatch: pytest.MonkeyPatch
-) -> str:
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificates.ca_file))
-    monkeypatch.delenv("REQUESTS_CA_BUNDLE", raising=False)
+def authority(recorder: RecordingTokenEndpoint, serve: Serve, trusts_authority: None) -> str:
     return f"{serve(recorder.app())}/"
 
 
@@ -52,11 +47,6 @@ def cache(tmp_path: Path) -> TokenCache:
 
 def parsed(file: Path, password: bytes | None = None) -> CertificateFile:
     return certificate_file.parse(str(file), file.read_bytes(), password, datetime.now(UTC))
-
-
-def written(file: Path, text: str) -> Path:
-    file.write_text(text)
-    return file
 
 
 def secret_login(authority: str, file: Path, client_id: str = CLIENT) -> Login:
@@ -104,7 +94,8 @@ def test_a_federated_token_is_read_again_and_cached_by_subject(
 def test_a_token_near_its_end_is_renewed_and_half_a_file_is_no_token(
     authority: str, recorder: RecordingTokenEndpoint, cache: TokenCache, tmp_path: Path
 ) -> None:
-    login = secret_login(authority, written(tmp_path / "secret", "secret"))
+    (tmp_path / "secret").write_text("secret")
+    login = secret_login(authority, tmp_path / "secret")
     now = datetime.now(UTC)
     first = tokens.token(login, cache, {}, clock=lambda: now)
     assert first.expires - first.renew_at == timedelta(minutes=5)
@@ -134,16 +125,8 @@ def test_the_deployers_own_way_to_sign_in_is_taken(
         tokens.token(login, cache, variables)
 
 
-def _pem(issued: IssuedCertificate, form: serialization.PrivateFormat, password: bytes | None = None) -> bytes:
-    encryption = serialization.BestAvailableEncryption(password) if password else serialization.NoEncryption()
-    key = key_of(issued).private_bytes(serialization.Encoding.PEM, form, encryption)
-    return key + issued.certificate_pem.encode()
-
-
-def _pfx(issued: IssuedCertificate, password: bytes | None = None) -> bytes:
-    encryption = serialization.BestAvailableEncryption(password) if password else serialization.NoEncryption()
-    own = x509.load_pem_x509_certificate(issued.certificate_pem.encode())
-    return pkcs12.serialize_key_and_certificates(b"x", key_of(issued), own, None, encryption)
+def _pem(issued: IssuedCertificate, form: serialization.PrivateFormat = serialization.PrivateFormat.PKCS8) -> bytes:
+    return pem_of(key_of(issued), form) + issued.certificate_pem.encode()
 
 
 @pytest.mark.parametrize("name", ["deployer.pem", "deployer.p12", "deployer.PFX"])
@@ -152,12 +135,14 @@ def test_every_form_of_a_certificate_is_taken_whatever_the_files_name(
     issued: IssuedCertificate, tmp_path: Path, form: str, name: str
 ) -> None:
     password = b"open sesame" if form in {"encrypted PEM", "modern PKCS#12"} else None
+    encryption = serialization.BestAvailableEncryption(b"open sesame")
+    pkcs8 = serialization.PrivateFormat.PKCS8
     data = {
-        "PKCS#8": lambda: _pem(issued, serialization.PrivateFormat.PKCS8),
+        "PKCS#8": lambda: _pem(issued),
         "PKCS#1": lambda: _pem(issued, serialization.PrivateFormat.TraditionalOpenSSL),
-        "encrypted PEM": lambda: _pem(issued, serialization.PrivateFormat.PKCS8, password),
-        "PKCS#12": lambda: _pfx(issued),
-        "modern PKCS#12": lambda: _pfx(issued, password),
+        "encrypted PEM": lambda: key_of(issued).private_bytes(PEM, pkcs8, encryption) + issued.certificate_pem.encode(),
+        "PKCS#12": lambda: pfx(issued, serialization.NoEncryption()),
+        "modern PKCS#12": lambda: pfx(issued, encryption),
     }[form]()
     (tmp_path / name).write_bytes(data)
 
@@ -191,19 +176,15 @@ def test_a_certificate_out_of_its_time_is_refused_before_anybody_is_asked(
 ) -> None:
     file = tmp_path / "deployer.pem"
     outside = certificate(age=age, lifetime=lifetime)
-    file.write_bytes(_pem(outside, serialization.PrivateFormat.PKCS8))
+    file.write_bytes(_pem(outside))
     with pytest.raises(LoginRefusedError, match=f"{outside.thumbprint}.*{message}"):
         parsed(file)
 
 
 def test_files_that_hold_no_rsa_key_with_its_certificate_are_refused(issued: IssuedCertificate, tmp_path: Path) -> None:
     curve = ec.generate_private_key(ec.SECP256R1())
-    pem = curve.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    for number, data in enumerate(
-        (b"nonsense", issued.private_key_pem.encode(), pem + signed_by(curve, hashes.SHA256()), b"{}")
-    ):
+    elliptic = pem_of(curve) + signed_by(curve, hashes.SHA256())
+    for number, data in enumerate((b"nonsense", issued.private_key_pem.encode(), elliptic, b"{}")):
         file = tmp_path / str(number)
         file.write_bytes(data)
         with pytest.raises(LoginRefusedError, match=str(file)):
@@ -222,7 +203,7 @@ def test_a_wrong_tenant_is_reported_with_what_to_correct(
     somebody: Principal, cache: TokenCache, issued: IssuedCertificate, tmp_path: Path
 ) -> None:
     file = tmp_path / "deployer.pem"
-    file.write_bytes(_pem(issued, serialization.PrivateFormat.PKCS8))
+    file.write_bytes(_pem(issued))
     login = Login(
         kind=LoginKind.CERTIFICATE,
         tenant_id=STRANGER,

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from identity.catalogue import CONTROL_PLANE, OPTIONAL
-from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
 from tests.unit.identity.settings.world import (
     ABSENT,
     DNS,
     KEY_VERSION,
     LOCAL,
+    LOCAL_CLOUD_KEYS,
     MANAGED,
     NETWORK,
     OTHER,
@@ -125,26 +125,22 @@ def with_kms(**changes: Any) -> dict[str, Any]:
     return configuration(**{f"hostedClusters__0__kms__{key}": value for key, value in changes.items()})
 
 
-def test_without_kms_its_identity_is_off_and_no_other() -> None:
-    [cluster] = load(configuration(hostedClusters__0__kms=ABSENT)).hosted_clusters
+@pytest.mark.parametrize(("changes", "off"), [({}, []), ({"hostedClusters__0__kms": ABSENT}, ["kms"])])
+def test_an_identity_is_on_or_off_as_its_row_says_and_off_without_its_setting(
+    changes: dict[str, Any], off: list[str]
+) -> None:
+    [cluster] = load(configuration(**changes)).hosted_clusters
 
-    assert cluster.kms is None
-    assert [row.field for row in CONTROL_PLANE if cluster.identity(row).enabled is not row.enabled_by_default] == [
-        "kms"
-    ]
+    assert [row.field for row in CONTROL_PLANE if cluster.identity(row).enabled is not row.enabled_by_default] == off
+    assert not cluster.identities["etcdBackup"].enabled
 
 
-@pytest.mark.parametrize(
-    ("change", "refused"),
-    [
-        ({"hostedClusters__0__kms": ABSENT, "hostedClusters__0__identities": {"kms": {"enabled": True}}}, True),
-        ({"hostedClusters__0__kms": ABSENT, "hostedClusters__0__identities": {"kms": {"enabled": False}}}, False),
-    ],
-)
-def test_without_kms_its_identity_cannot_be_on(change: dict[str, Any], refused: bool) -> None:
+@pytest.mark.parametrize("enabled", [True, False])
+def test_without_kms_its_identity_cannot_be_on(enabled: bool) -> None:
+    changes = {"hostedClusters__0__kms": ABSENT, "hostedClusters__0__identities": {"kms": {"enabled": enabled}}}
     place = ("hostedClusters[0].identities.kms.enabled", "identity-without-purpose")
 
-    assert refusals(configuration(**change)) == ([place] if refused else [])
+    assert refusals(configuration(**changes)) == ([place] if enabled else [])
 
 
 def test_a_workload_cannot_mount_an_identity_without_purpose() -> None:
@@ -199,15 +195,9 @@ def test_both_keys_are_in_the_service_of_the_active_ones_url(changes: dict[str, 
 
 
 def test_the_local_cloud_has_no_managed_hsm() -> None:
-    config = {
-        **with_kms(activeKey=HSM),
-        "cloud": "local",
-        "tenantId": LOCAL_TENANT_ID,
-        "subscriptionId": LOCAL_SUBSCRIPTION_ID,
-    }
-    place = (f"{KMS}.keyVaultType", "managed-hsm-on-local-cloud")
+    found = refusals({**with_kms(activeKey=HSM), **LOCAL_CLOUD_KEYS}, local=LOCAL)
 
-    assert place in refusals(config, local=LOCAL)
+    assert (f"{KMS}.keyVaultType", "managed-hsm-on-local-cloud") in found
 
 
 PRIVATE_ACCESS = "hostedClusters[0].private"
@@ -275,15 +265,6 @@ BACKUP = {"etcdBackup": {"enabled": True}}
 
 def with_backup(**changes: Any) -> dict[str, Any]:
     return configuration(**{f"hostedClusters__0__{key}": value for key, value in changes.items()})
-
-
-def test_an_identity_is_on_or_off_as_its_row_says() -> None:
-    cluster = load(configuration()).hosted_clusters[0]
-
-    assert {row.field: cluster.identity(row).enabled for row in CONTROL_PLANE} == {
-        row.field: row.enabled_by_default for row in CONTROL_PLANE
-    }
-    assert not cluster.identities["etcdBackup"].enabled
 
 
 def test_backups_need_their_storage_account_in_the_stacks_subscription() -> None:

@@ -138,7 +138,6 @@ def test_a_signing_key_that_the_stack_knows_is_not_named_again(key: dict[str, An
 
 
 ROW = DATA_PLANE[0]
-DATA_PLANE_PLACE = f"hostedClusters[0].dataPlaneIdentities.{ROW.field}"
 
 
 def existing(**settings: Any) -> dict[str, Any]:
@@ -163,24 +162,24 @@ def test_an_identity_keeps_the_name_that_it_has() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "place", "rule"),
+    ("field", "settings", "place", "rule"),
     [
-        ({"name": "a b c"}, ".name", "managed-identity-name"),
-        ({"location": "East US"}, ".location", "location"),
-        ({"federatedCredentials": {"registry": "a"}}, ".federatedCredentials.registry", "federated-credential-name"),
-        ({"federatedCredentials": {"nod": "abc"}}, ".federatedCredentials.nod", "federated-suffix"),
-        (
-            {"federatedCredentials": {"node": "abc"}},
-            ".federatedCredentials.node",
-            "federated-credential-of-other-identity",
+        ("diskMSI", {}, "", "data-plane-field"),
+        (ROW.field, {"name": "a b c"}, ".name", "managed-identity-name"),
+        (ROW.field, {"location": "East US"}, ".location", "location"),
+        *(
+            (ROW.field, {"federatedCredentials": {word: name}}, f".federatedCredentials.{word}", rule)
+            for word, name, rule in (
+                ("registry", "a", "federated-credential-name"),
+                ("nod", "abc", "federated-suffix"),
+                ("node", "abc", "federated-credential-of-other-identity"),
+            )
         ),
     ],
 )
-def test_a_setting_that_does_not_fit_is_refused(settings: dict[str, Any], place: str, rule: str) -> None:
-    assert refusals(existing(**settings)) == [(f"{DATA_PLANE_PLACE}{place}", rule)]
+def test_an_identity_is_the_catalogues_and_a_setting_fits(
+    field: str, settings: dict[str, Any], place: str, rule: str
+) -> None:
+    config = configuration(hostedClusters__0__dataPlaneIdentities={field: settings})
 
-
-def test_an_identity_is_one_of_the_catalogues() -> None:
-    unknown = configuration(hostedClusters__0__dataPlaneIdentities={"diskMSI": {}})
-
-    assert refusals(unknown) == [("hostedClusters[0].dataPlaneIdentities.diskMSI", "data-plane-field")]
+    assert refusals(config) == [(f"hostedClusters[0].dataPlaneIdentities.{field}{place}", rule)]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from identity.catalogue import CONTROL_PLANE
-from identity.clouds import CLOUDS, LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
+from identity.clouds import CLOUDS
 from identity.settings import KmsKey
 from tests.unit.identity.settings.world import (
     ABSENT,
     KEY_VERSION,
     LOCAL,
+    LOCAL_CLOUD_KEYS,
     MANAGED_IDENTITY,
     TENANT,
     configuration,
@@ -114,13 +115,7 @@ def test_empty_values_count_as_left_out() -> None:
 
 
 def test_the_local_cloud_brings_its_endpoints_and_the_stack_its_kubeconfig() -> None:
-    config = configuration(
-        cloud="local",
-        tenantId=LOCAL_TENANT_ID,
-        subscriptionId=LOCAL_SUBSCRIPTION_ID,
-        managementCluster__kubeconfig=ABSENT,
-        hostedClusters=[],
-    )
+    config = configuration(**LOCAL_CLOUD_KEYS, managementCluster__kubeconfig=ABSENT, hostedClusters=[])
 
     settings = load(config, local=LOCAL)
 

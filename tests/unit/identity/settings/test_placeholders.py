@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
 from identity.settings import ConfigurationError, Settings, load_settings
 from tests.unit.golden_report import reviewed
 from tests.unit.identity.settings.world import (
     ABSENT,
     DNS,
     LOCAL,
+    LOCAL_CLOUD_KEYS,
     VNET,
     as_pulumi_passes_it,
     configuration,
@@ -101,9 +101,7 @@ def test_what_only_resembles_one_is_a_value_like_others(changes: dict[str, Any])
 
 def test_the_local_cloud_has_domains_of_documentation() -> None:
     config = configuration(
-        cloud="local",
-        tenantId=LOCAL_TENANT_ID,
-        subscriptionId=LOCAL_SUBSCRIPTION_ID,
+        **LOCAL_CLOUD_KEYS,
         managementCluster={"resourceGroup": "aks-example-dev", "name": "mgmt"},
         probe={"image": "registry.example.com/probe:1"},
         hostedClusters=[],

@@ -10,6 +10,7 @@ from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
 from tests.unit.identity.settings.world import (
     ABSENT,
     LOCAL,
+    LOCAL_CLOUD_KEYS,
     OTHER,
     SUBSCRIPTION,
     TENANT,
@@ -21,10 +22,7 @@ from tests.unit.identity.settings.world import (
 )
 
 SHARED = "organization/idstack/shared-dev"
-LOCAL_IDS = {"tenantId": LOCAL_TENANT_ID, "subscriptionId": LOCAL_SUBSCRIPTION_ID}
-
-
-LOCAL_STACK = {**LOCAL_IDS, "cloud": "local", "hostedClusters": [], "managementCluster__kubeconfig": ABSENT}
+LOCAL_STACK = {**LOCAL_CLOUD_KEYS, "hostedClusters": [], "managementCluster__kubeconfig": ABSENT}
 OF_WORKLOADS = hosted_cluster(authentication="workload-identities", topology="Public")
 OF_SHARED = {"sharedStack": SHARED, "keyVaultUser": {"source": "existing"}, "keyVaultUserScope": "secrets"}
 HYPERSHIFT_ALONE = {"clusterSide": "hypershift", "managementCluster": ABSENT, "probe": ABSENT}
@@ -49,7 +47,7 @@ CASES: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
         [("probe.image", "probe-image-missing")],
     ),
     "the local cloud has a kubeconfig of its own": (
-        {**LOCAL_IDS, "cloud": "local", "hostedClusters": []},
+        {**LOCAL_CLOUD_KEYS, "hostedClusters": []},
         [("managementCluster.kubeconfig", "kubeconfig-of-local-cloud")],
     ),
     "the local cloud has a backend of its own": (

@@ -49,6 +49,8 @@ LOCAL: Final = LocalEnvironment(
     deployer_client_id=OTHER,
     deployer_certificate="/state/run/deployer.pem",
 )
+# The keys of a stack on the local cloud.
+LOCAL_CLOUD_KEYS: Final = {"cloud": "local", "tenantId": LOCAL_TENANT_ID, "subscriptionId": LOCAL_SUBSCRIPTION_ID}
 
 
 def hosted_cluster(name: str = "hc1", **changes: Any) -> dict[str, Any]:
