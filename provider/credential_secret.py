@@ -29,7 +29,7 @@ from identity.plugin_schema import (
 from plugin import PluginError, Props, ReadResult, unwrap
 from provider import keys
 from provider.cloud import azure_time
-from provider.resource import Inputs, TypedResource, marked, plugin_errors
+from provider.resource import Inputs, TypedResource, marked, plugin_errors, rotation
 from provider.vault_secrets import OWNER_ID, TAKEN_OVER, VaultSecret, inputs_of_import, kept_owner, refuse_foreign
 
 _BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
@@ -119,7 +119,7 @@ class CredentialSecretResource(TypedResource[CheckedCredentialSecret, Credential
                 return _outputs(self._delivered(secret, new, current))
             version = outputs.get("version")
             if current.version != version and not _holds(current, new):
-                raise PluginError(_not_ours(current, new, version))
+                raise PluginError(_not_ours(urn, current, new, version))
             amended = self._amended(secret, new, current)
             if old.get("interrupted"):
                 _disable(secret, amended, current)
@@ -161,11 +161,11 @@ def _disable(secret: VaultSecret, written: SecretMetadata, before: SecretMetadat
         secret.disable_all_but(written.version, before.version)
 
 
-def _not_ours(current: SecretMetadata, inputs: CheckedCredentialSecret, version: str | None) -> str:
+def _not_ours(urn: str, current: SecretMetadata, inputs: CheckedCredentialSecret, version: str | None) -> str:
     """Why the tags of a version stay: they would say that it holds the stack's certificate."""
     fix = (
-        "Make the stack's version current again, value and tags, or run `.venv/bin/idstack rotate --force --identity "
-        "<identity>`: it writes another certificate, and names the pods that may not sign in until they load it"
+        f"Make the stack's version current again, value and tags, or run {rotation(urn, '--force')}: it writes another "
+        "certificate, and names the pods that may not sign in until they load it"
         if "file" not in inputs
         else f"If theirs is newer, put it into {inputs['file']}; otherwise have a later one issued, and put that there"
     )

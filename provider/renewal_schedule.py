@@ -48,29 +48,37 @@ from identity.plugin_schema import (
 from plugin import PluginError, Props, contains_unknown, pause
 from provider import cloud
 from provider.cloud import azure_time, require_right
-from provider.resource import Inputs, RefusedInputError, TypedResource, name_of, plugin_errors, same
+from provider.resource import Inputs, RefusedInputError, TypedResource, name_of, plugin_errors, rotation, same
 from provider.vault_secrets import SecretPrefetch, SecretReading, VaultSecret
 
 
 def in_words(
-    refusal: RenewalRefusedError, slots: Slots | None, vault: ObservedSecret, inputs: RenewalScheduleInputs[str]
+    error: RenewalRefusedError, urn: str, slots: Slots | None, vault: ObservedSecret, inputs: RenewalScheduleInputs[str]
 ) -> str:
-    """The refusal for the user; `slots` is None before the first certificate, `inputs` are the schedule's."""
-    match refusal:
+    """The refusal for the user; `slots` is None before the first certificate, the others are the schedule's."""
+    match error:
         case NotYetError():
-            return _too_soon(refusal, slots, inputs)
+            return _too_soon(error, urn, slots, inputs)
         case TakenOutError():
-            return _taken_out(refusal, inputs)
+            return (
+                f"somebody took {error}, which {inputs['secretName']} in the vault has, out of Entra ID. If its key "
+                f"has leaked, run {rotation(urn, '--revoke --now')}; if it was a mistake, "
+                f"{rotation(urn, '--register')} registers it again"
+            )
         case BeginsInFutureError():
-            return _in_future(refusal, slots, vault, inputs)
+            return _in_future(error, slots, vault, inputs)
         case ContradictionError() if slots is not None:
-            return _contradiction(refusal, slots, inputs)
+            return _contradiction(error, urn, slots, inputs)
         case NotDeliveredError() if slots is not None:
-            return _not_delivered(slots)
+            return (
+                f"slot {slots.spare} is not withdrawn, because the certificate of slot {slots.current} has not reached "
+                "the vault yet: run `.venv/bin/idstack up` until it has, then try again; "
+                f"{rotation(urn, '--revoke --now')} takes a leaked key out first"
+            )
     raise AssertionError("only a schedule with slots has a contradiction or a withdrawal")
 
 
-def _too_soon(refusal: NotYetError, slots: Slots | None, inputs: RenewalScheduleInputs[str]) -> str:
+def _too_soon(refusal: NotYetError, urn: str, slots: Slots | None, inputs: RenewalScheduleInputs[str]) -> str:
     if slots is None:
         return (
             f"{refusal.reason} any more, and pods may still sign in with a certificate of slot {refusal.spare} until "
@@ -80,32 +88,16 @@ def _too_soon(refusal: NotYetError, slots: Slots | None, inputs: RenewalSchedule
         f"a certificate is needed ({refusal.reason}), but one now would replace that of slot {refusal.spare}, with "
         f"which pods may still sign in until {rfc3339.render(refusal.until)}: they load a new one when the CSI driver "
         f"has polled and at the latest 6 hours later. Wait until then (if {inputs['secretName']} was deleted from the "
-        "vault, recover it), or run `.venv/bin/idstack rotate --force`, which names those pods"
+        f"vault, recover it), or run {rotation(urn, '--force')}, which names those pods"
     )
 
 
-def _taken_out(refusal: TakenOutError, inputs: RenewalScheduleInputs[str]) -> str:
-    return (
-        f"somebody took {refusal}, which {inputs['secretName']} in the vault has, out of Entra ID. If its key has "
-        "leaked, run `.venv/bin/idstack rotate --revoke --now --identity <identity>`; if it was a mistake, "
-        "`.venv/bin/idstack rotate --register --identity <identity>` registers it again"
-    )
-
-
-def _not_delivered(slots: Slots) -> str:
-    return (
-        f"slot {slots.spare} is not withdrawn, because the certificate of slot {slots.current} has not reached the "
-        "vault yet: run `.venv/bin/idstack up` until it has, then try again; `.venv/bin/idstack rotate --revoke --now` "
-        "takes a leaked key out first"
-    )
-
-
-def _contradiction(refusal: ContradictionError, slots: Slots, inputs: RenewalScheduleInputs[str]) -> str:
+def _contradiction(refusal: ContradictionError, urn: str, slots: Slots, inputs: RenewalScheduleInputs[str]) -> str:
     return (
         f"no certificate is issued, as it would take the place of one that pods may use: {inputs['secretName']} in the "
         f"vault {refusal}. If the vault still has the version that the stack wrote last, make its value and its tags "
-        "current again. Or run `.venv/bin/idstack rotate --force`: it issues another certificate in slot "
-        f"{slots.spare}, and pods that use that slot's cannot sign in until they load it; restart them then"
+        f"current again. Or run {rotation(urn, '--force')}: it issues another certificate in slot {slots.spare}, and "
+        "pods that use that slot's cannot sign in until they load it; restart them then"
     )
 
 
@@ -170,7 +162,7 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
             try:
                 return _written(schedule.initial(now, lifetime, vault, _used(new, reading.metadata, vault.delivery)))
             except RenewalRefusedError as refusal:
-                raise RefusedInputError("", in_words(refusal, None, vault, new)) from None
+                raise RefusedInputError("", in_words(refusal, urn, None, vault, new)) from None
         terms = Terms(
             lifetime_days=lifetime,
             renew_before_days=new["renewBeforeDays"],
@@ -186,7 +178,7 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
         try:
             decision = schedule.decide(slots, vault, self._known(old, new, now), now, terms)
         except RenewalRefusedError as refusal:
-            raise RefusedInputError("", in_words(refusal, slots, vault, new)) from None
+            raise RefusedInputError("", in_words(refusal, urn, slots, vault, new)) from None
         if decision.slots != slots:
             require_right(reading.local_time, reading.azure_time)
         written = _written(decision, old["renewal"])

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import typing
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from types import UnionType
-from typing import Annotated, Any, ClassVar, Generic, Literal, NotRequired, TypeVar, Union, cast
+from typing import Annotated, Any, ClassVar, Final, Generic, Literal, NotRequired, TypeVar, Union, cast
 
 from identity.azure.errors import AccessError
+from identity.catalogue import CONTROL_PLANE
 from identity.credentials import rfc3339
-from identity.naming import comparable
+from identity.naming import comparable, kebab
 from identity.plugin_schema import AZURE_NAMES, SCHEMA_MARK, SECRET_INPUT, UnknownSchemaError, require_current_schema
 from plugin import (
     UNKNOWN,
@@ -33,6 +35,7 @@ from plugin import (
 
 _Inputs = TypeVar("_Inputs", bound=Mapping[str, Any])
 _Outputs = TypeVar("_Outputs", bound=Mapping[str, Any])
+_FIELDS: Final = {kebab(row.field): row.field for row in CONTROL_PLANE}
 
 
 class Inputs:
@@ -259,6 +262,12 @@ def _with_secret(properties: Props) -> Props:
 def name_of(urn: str) -> str:
     """The name of a resource in its program."""
     return urn.rsplit("::", 1)[-1]
+
+
+def rotation(urn: str, options: str) -> str:
+    """The command that rotates the control-plane identity of this resource alone (`<cluster>-<identity>-...`)."""
+    identity = re.sub(f"(.+)-({'|'.join(_FIELDS)})-.*", lambda match: f"{match[1]}/{_FIELDS[match[2]]}", name_of(urn))
+    return f"`.venv/bin/idstack rotate {options} --stack {urn.split(':')[2]} --identity {identity}`"
 
 
 @contextmanager

@@ -139,8 +139,8 @@ def test_a_version_that_somebody_else_wrote_gets_no_tags_of_ours(in_azure: ArmWo
     assert str(refused.value) == (
         f"{ID} has the version {foreign}, which somebody else wrote, and not {state['version']}, which this stack "
         f"wrote with the certificate {old['thumbprint']}. Nothing was changed. Make the stack's version current again, "
-        "value and tags, or run `.venv/bin/idstack rotate --force --identity <identity>`: it writes another "
-        "certificate, and names the pods that may not sign in until they load it"
+        "value and tags, or run `.venv/bin/idstack rotate --force --stack dev --identity hc1/ingress`: it writes "
+        "another certificate, and names the pods that may not sign in until they load it"
     )
 
 

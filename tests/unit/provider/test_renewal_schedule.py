@@ -236,7 +236,7 @@ def test_too_soon_names_the_moment_and_the_ways_out(
     assert failure.reason.startswith("a certificate is needed (asked for at 2026-03-18T09:30:15Z), but one now would")
     assert "until 2026-03-18T18:00:15Z: " in failure.reason
     assert "if ingress-hc1-json was deleted from the vault, recover it" in failure.reason
-    assert "`.venv/bin/idstack rotate --force`" in failure.reason
+    assert "`.venv/bin/idstack rotate --force --stack dev --identity hc1/ingress`" in failure.reason
     asked(monkeypatch, RenewalRequest.FORCE)
     assert checked(old)["current"] == "a"
 

@@ -9,7 +9,7 @@ import pytest
 from identity import resource_types
 from plugin import PluginError
 from provider.__main__ import RESOURCES
-from provider.resource import Inputs
+from provider.resource import Inputs, rotation
 
 IMPORTED = {resource_types.CREDENTIAL_SECRET, resource_types.SIGNING_KEY, resource_types.ENCRYPTION_KEY}
 
@@ -29,6 +29,14 @@ def test_a_state_of_another_version_is_refused_in_words(token: str, old: dict[st
 def test_what_its_stack_alone_knows_is_not_imported(token: str) -> None:
     with pytest.raises(PluginError, match=r"^hc1-thing cannot be imported: .*\b[Rr]emove "):
         RESOURCES[token].read(urn(token), "id", {}, {})
+
+
+@pytest.mark.parametrize(
+    "name", ["hc1-disk-2-cloud-provider-entra-schedule", "hc1-disk-2-cloud-provider-credential-secret"]
+)
+def test_the_command_of_a_message_names_stack_and_identity(name: str) -> None:
+    command = "`.venv/bin/idstack rotate --force --stack dev --identity hc1-disk-2/cloudProvider`"
+    assert rotation(urn("x").replace("hc1-thing", name), "--force") == command
 
 
 @pytest.mark.parametrize(

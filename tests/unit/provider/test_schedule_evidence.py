@@ -126,7 +126,7 @@ def test_what_the_vault_shows_and_nobody_registered_is_a_persons_decision(
         f"somebody took a1, which {SECRET} in the vault has, out of Entra ID. If its key has leaked,"
     )
     for way in ("--revoke --now", "--register"):
-        assert f"`.venv/bin/idstack rotate {way} --identity <identity>`" in reason
+        assert f"`.venv/bin/idstack rotate {way} --stack dev --identity hc1/ingress`" in reason
     for name, value in write({"hc1-ingress-schedule": RenewalRequest.REGISTER}).items():
         monkeypatch.setenv(name, value)
     assert checked(noted)["a"] == FIRST_ISSUE["a"]
@@ -209,9 +209,8 @@ def test_an_older_certificate_in_the_vault_is_refused_in_words(vault: ArmWorld, 
     reason = refusal(seen)
 
     assert "ingress-hc1-json in the vault has a1 again, which is older than b2, delivered at 2026-03-18T" in reason
-    assert (
-        "run `.venv/bin/idstack rotate --force`: it issues another certificate in slot a, and pods that use" in reason
-    )
+    command = "`.venv/bin/idstack rotate --force --stack dev --identity hc1/ingress`"
+    assert f"run {command}: it issues another certificate in slot a, and pods that use" in reason
 
 
 def test_a_date_in_the_future_is_refused_with_the_command_that_corrects_it(
