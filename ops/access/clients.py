@@ -176,17 +176,17 @@ class KubernetesObjects:
         self._served: dict[str, dict[str, str]] = {}
         self._reading = Lock()
 
-    def has(self, api_version: str, kind: str, namespace: str | None, name: str) -> bool:
-        """Whether there is such an object; `namespace` is None for a cluster-scoped kind.
+    def read(self, api_version: str, kind: str, namespace: str | None, name: str) -> dict[str, Any] | None:
+        """The object, None if there is none; `namespace` is None for a cluster-scoped kind.
 
         Raises CommandError if the API answers neither yes nor no.
         """
         try:
             plural = self._plurals(api_version).get(kind)
             if plural is None:
-                return False
+                return None
             path = f"{_base(api_version)}{f'/namespaces/{namespace}' if namespace else ''}/{plural}/{name}"
-            return self._server.read(path) is not None
+            return self._server.read(path)
         except AccessError as error:
             raise CommandError(f"reading {kind} {name} from the management cluster: {error}") from None
 

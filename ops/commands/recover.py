@@ -62,8 +62,11 @@ def recover(
     screen.step("resources that exist but are not in the state")
     orphans: list[Orphan] = []
     report = cache(screen.console.print)  # each line once, whatever the number of searches
-    # A search finds what depends on an orphan once the state has that.
-    while found := settle.find_orphans(engine, report):
+    is_lost = owner is not None
+    # A search finds what depends on an orphan or a provider once the state has that.
+    while (found := settle.find_orphans(engine, report, is_lost=is_lost)) or (
+        is_lost and settle.create_providers(engine, report)
+    ):
         for orphan in found:
             screen.console.print(f"  {orphan.name}: {orphan.id}{', deleted' if orphan.is_deleted else ''}")
         if not engine.is_local:

@@ -128,6 +128,11 @@ class Finders:
             return self._object(inputs)
         return self._by_type[type_token](inputs) if type_token in self._by_type else None
 
+    def masked(self, inputs: Inputs) -> dict[str, Any]:
+        """What a plan masks of an existing Secret of Kubernetes, which the provider would replace without it."""
+        live = self._live(inputs) if inputs.get("kind") == "Secret" else None
+        return {"data": live["data"]} if live and "data" in live else {}
+
     def _resource(self, full_id: str, api_version: str) -> str | None:
         # The id in Azure's spelling, as azure-native has it.
         resource = self._azure.resource(full_id, api_version)
@@ -206,12 +211,17 @@ class Finders:
         return _only(free, f"certificate of {application} from {begin}")
 
     def _object(self, inputs: Inputs) -> str | None:
-        if self._cluster is None:
-            return None
         namespace, name = inputs["metadata"].get("namespace"), inputs["metadata"]["name"]
-        if not self._cluster.has(inputs["apiVersion"], inputs["kind"], namespace, name):
+        if self._live(inputs) is None:
             return None
         return f"{namespace}/{name}" if namespace else str(name)
+
+    def _live(self, inputs: Inputs) -> dict[str, Any] | None:
+        """The Kubernetes object with the inputs' name, as it is."""
+        if self._cluster is None:
+            return None
+        metadata = inputs["metadata"]
+        return self._cluster.read(inputs["apiVersion"], inputs["kind"], metadata.get("namespace"), metadata["name"])
 
 
 def _only(ids: list[str], what: str) -> str | None:

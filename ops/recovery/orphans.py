@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -33,13 +33,14 @@ class Orphan:
     """A resource of a plan, the provider's id of the existing one, and the components above it that the state lost,
     the outermost first.
 
-    `is_deleted`: a vault keeps the secret deleted.
+    `is_deleted`: a vault keeps the secret deleted. `masked` are the inputs that the plan masks, as they exist.
     """
 
     resource: StateResource
     id: str
     components: tuple[StateResource, ...] = ()
     is_deleted: bool = False
+    masked: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def name(self) -> str:
@@ -55,14 +56,16 @@ def certificates_since(stack: str) -> str:
     )
 
 
-def candidates(plan: Plan, resources: Sequence[StateResource]) -> Iterator[StateResource]:
+def candidates(plan: Plan, resources: Sequence[StateResource], *, is_lost: bool = False) -> Iterator[StateResource]:
     """The resources that the plan creates and whose creation may have begun, with the plan's known inputs.
 
-    The engine begins to create a resource once all its dependencies are in the state.
+    The engine begins to create a resource once all its dependencies are in the state. With `is_lost` the state lost
+    these, too, and a provider is enough; but azuread would replace a registration without its certificate.
     """
     reached = {resource["urn"] for resource in resources}
     for resource in _created(plan).values():
-        if _needs(resource) <= reached:
+        waits = not is_lost or resource["type"] == resource_types.REGISTERED_CERTIFICATE
+        if (_needs(resource) if waits else _bonds(resource)) <= reached:
             if resource["custom"]:
                 yield {**resource, "inputs": shown(resource.get("inputs", {}))}
             else:
@@ -107,8 +110,7 @@ def settled(state: State, orphans: Sequence[Orphan]) -> State:
     """The refreshed `state` with the orphans, as the engine would have written them.
 
     The next command reads the outputs (`refreshBeforeUpdate`); until then the inputs replace them. Secrets are missing
-    in the inputs, so that the next `up` writes them again; but azuread would replace a registration without its
-    certificate.
+    in the inputs, so that the next `up` writes them again, but for those without which it would replace the resource.
     """
     known, now = resources_in(state), rfc3339.render(datetime.now(UTC))
     entered: dict[str, StateResource] = {}
@@ -116,7 +118,9 @@ def settled(state: State, orphans: Sequence[Orphan]) -> State:
         if orphan.is_deleted and orphan.resource["type"] != resource_types.CREDENTIAL_SECRET:
             continue  # the next `up` takes a key over that it finds in the vault
         entered |= {component["urn"]: component for component in orphan.components}
-        inputs = {**orphan.resource["inputs"], **_certificate(orphan.resource, known)}
+        masked = {**orphan.masked, **_certificate(orphan.resource, known)}
+        encrypted = {name: {**_SECRET, "plaintext": json.dumps(value)} for name, value in masked.items()}
+        inputs = {**orphan.resource["inputs"], **encrypted}
         outputs = {**inputs, "provenAt": now} if orphan.resource["type"] == resource_types.SIGN_IN_GATE else inputs
         own: StateResource = {**orphan.resource, "inputs": inputs, "outputs": outputs, "refreshBeforeUpdate": True}
         entered[orphan.resource["urn"]] = {**own, "id": orphan.id}
@@ -129,16 +133,20 @@ def settled(state: State, orphans: Sequence[Orphan]) -> State:
 
 def _needs(resource: StateResource) -> set[str]:
     """The URNs of a resource's dependencies."""
-    provider = provider_urn(resource.get("provider", ""))
-    return {*(resource.get("dependencies") or ()), resource.get("parent", ""), provider} - {""}
+    return {*(resource.get("dependencies") or ()), *_bonds(resource)}
+
+
+def _bonds(resource: StateResource) -> set[str]:
+    """The URNs without which the engine accepts no resource in a state: its parent and its provider."""
+    return {resource.get("parent", ""), provider_urn(resource.get("provider", ""))} - {""}
 
 
 def _certificate(resource: StateResource, resources: Sequence[StateResource]) -> dict[str, Any]:
-    """The secret input of a registration: the state's certificate with its key id."""
+    """The masked input of a registration: the state's certificate with its key id."""
     key_id = resource["inputs"].get("keyId") if resource["type"] == resource_types.REGISTERED_CERTIFICATE else None
     for known in resources:
         if known["type"] == resource_types.CERTIFICATE and known["outputs"]["keyId"] == key_id:
-            return {"value": {**_SECRET, "plaintext": json.dumps(known["outputs"]["certificatePem"])}}
+            return {"value": known["outputs"]["certificatePem"]}
     return {}
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable
 
 from identity import resource_types
 from identity.naming import stack_tag
 from identity.plugin_schema import StackOwnerOutputs
 from identity.settings.schema.problems import NAMESPACE
 from ops.access.clients import deployer
+from ops.recovery.settle import create_alone
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.existing import by_reason
-from ops.stack.state import Plan, StateResource, provider_urn, resources_in, type_of, with_resources
+from ops.stack.state import StateResource, with_resources
 from ops.world.adoption_guard import AdoptionGuard, owner_of_application
 from ops.world.stacks import Contents, Stacks
 
@@ -36,15 +37,16 @@ def take(engine: Engine, owner_id: str) -> None:
             f"--owner: {id} is the owner id of the stack {holder}, which owns the resources "
             "with it; nothing was changed. docs/guides/stacks.md says how a hosted cluster moves to another stack"
         )
-    state = engine.state()
-    resources = [*resources_in(state)]
-    if not any(resource["type"] == resource_types.STACK_OWNER for resource in resources):
-        resources += _planned(engine.planned(), {resource["urn"] for resource in resources})
+    if not any(resource["type"] == resource_types.STACK_OWNER for resource in engine.resources()):
+        create_alone(engine, [f"::{resource_types.STACK_OWNER}::*"])
     written: StackOwnerOutputs[str] = {"ownerId": id}
-    for index, resource in enumerate(resources):
-        if resource["type"] == resource_types.STACK_OWNER:
-            resources[index] = {**resource, "id": id, "outputs": {**(resource.get("outputs") or {}), **written}}
-    engine.replace_state(with_resources(state, resources))
+    resources: list[StateResource] = [
+        {**resource, "id": id, "outputs": {**(resource.get("outputs") or {}), **written}}
+        if resource["type"] == resource_types.STACK_OWNER
+        else resource
+        for resource in engine.resources()
+    ]
+    engine.replace_state(with_resources(engine.state(), resources))
 
 
 def refuse_lost(engine: Engine, report: Callable[[str], None]) -> None:
@@ -71,19 +73,3 @@ def refuse_lost(engine: Engine, report: Callable[[str], None]) -> None:
         f"the stack {engine.stack} has no owner id yet, and a stack of its name created these applications:\n{listed}\n"
         f"If none of them belongs to this stack, `.venv/bin/idstack up --stack {engine.stack}` creates its own"
     )
-
-
-def _planned(plan: Plan, existing: Set[str]) -> Iterator[StateResource]:
-    """The owner resource of a plan, as the engine writes it, after its stack and provider if these are missing."""
-    new = {step["urn"]: step["newState"] for step in plan["steps"] if step["op"] == "create"}
-    owner = next(resource for resource in new.values() if resource["type"] == resource_types.STACK_OWNER)
-    if owner["parent"] not in existing:
-        yield new[owner["parent"]]
-    urn = provider_urn(owner["provider"])
-    if urn in existing:
-        yield owner
-        return
-    # A plan does not show a default provider, which has no inputs.
-    id = str(uuid.uuid4())
-    yield {"urn": urn, "type": type_of(urn), "custom": True, "id": id, "inputs": {}, "outputs": {}}
-    yield {**owner, "provider": f"{urn}::{id}"}

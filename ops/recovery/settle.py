@@ -7,7 +7,7 @@ does not answer.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import Any, Final
@@ -26,14 +26,14 @@ from ops.stack.engine import Engine, PreviewError
 from ops.stack.errors import CommandError, RunInterruptedError
 from ops.stack.existing import by_reason
 from ops.stack.lock import LockedError
-from ops.stack.state import Plan, State, StateResource, name_of, outputs_in, without
+from ops.stack.state import Plan, State, StateResource, name_of, outputs_in, resources_in, with_resources, without
 from ops.world.adoption_guard import AdoptionGuard, adoption_guard
 from ops.world.ownership import Ownership
 
 _MAX_WORKERS: Final = 10  # connections that one transport keeps open (requests, HTTPAdapter)
 _PAUSES: Final = (0, 1, 2, 4, 8, 16, 32, 60)  # seconds, between two looks at recovered secrets
 _KUBERNETES: Final = "kubernetes:"
-_KUBERNETES_PROVIDER: Final = "pulumi:providers:kubernetes"
+_KUBERNETES_PROVIDER: Final = f"{resource_types.PROVIDER}kubernetes"
 
 
 def unlock_and_refresh(engine: Engine, report: Callable[[str], None], *, owner_is_gone: bool = False) -> State:
@@ -131,23 +131,56 @@ def withdrawn_since(engine: Engine, resources: Sequence[StateResource]) -> list[
         return message(clients, resources)
 
 
-def find_orphans(engine: Engine, report: Callable[[str], None]) -> list[Orphan]:
-    """The resources that exist but are missing in the state; `report` prints a line for the user."""
+def create_providers(engine: Engine, report: Callable[[str], None]) -> bool:
+    """Create the providers that a lost state had, and gates that they wait for; returns whether there were any.
+
+    Their kubeconfig is secret, so that no plan has it.
+    """
+    begun = orphans.candidates(_plan(engine, report), engine.resources())
+    kinds = (resource_types.PROVIDER, resource_types.CLUSTER_GATE)
+    urns = [resource["urn"] for resource in begun if resource["type"].startswith(kinds)]
+    if urns:
+        report(f"creating what the search needs: {', '.join(map(name_of, urns))}")
+        create_alone(engine, urns)
+    return bool(urns)
+
+
+def create_alone(engine: Engine, urns: Iterable[str]) -> None:
+    """Have the engine create these resources. The run's outputs are not kept: they look like those of a complete one.
+
+    A URN may lack its beginning.
+    """
+    outputs: Any = engine.outputs()
+    # The engine accepts only a pattern as a target that is not in the state yet.
+    engine.up(("--yes", "--skip-preview", *(word for urn in urns for word in ("--target", f"**{urn}"))))
+    state = engine.state()
+    kept: list[StateResource] = [
+        {**resource, "outputs": outputs} if resource["type"] == resource_types.STACK else resource
+        for resource in resources_in(state)
+    ]
+    engine.replace_state(with_resources(state, kept))
+
+
+def find_orphans(engine: Engine, report: Callable[[str], None], *, is_lost: bool = False) -> list[Orphan]:
+    """The resources that exist but are missing in the state, in the plan's order; `report` prints a line for the user.
+
+    `is_lost` is that of `orphans.candidates`.
+    """
     plan, state = _plan(engine, report), engine.resources()
     # An `up` in between may have created duplicate applications, for which the finder raises CommandError.
     applications = [resource for resource in state if resource["type"] == resource_types.APPLICATION]
-    candidates = [*orphans.candidates(plan, state), *applications]
+    candidates = [*orphans.candidates(plan, state, is_lost=is_lost), *applications]
     [subscription_id] = [value for key, value in plan["config"].items() if key.endswith(":subscriptionId")]
     with (
         _finders(engine, subscription_id, state, candidates) as finders,
         ThreadPoolExecutor(_MAX_WORKERS) as pool,
     ):
         found_ids = list(pool.map(lambda resource: finders.find(resource["type"], resource["inputs"]), candidates))
-    all_orphans = [
-        Orphan(resource, id, orphans.components_above(resource, plan))
-        for resource, id in zip(candidates, found_ids, strict=True)
-        if id is not None
-    ]
+        all_orphans = [
+            Orphan(resource, id, orphans.components_above(resource, plan), masked=finders.masked(resource["inputs"]))
+            for resource, id in zip(candidates, found_ids, strict=True)
+            if id is not None
+        ]
     secrets = orphans.secrets(plan, state)
     if not all_orphans and not secrets:
         return []
@@ -164,7 +197,9 @@ def find_orphans(engine: Engine, report: Callable[[str], None]) -> list[Orphan]:
             report(f"deleted secrets were not searched: {refused}")
     if left_alone:
         report(f"left alone:\n{by_reason(left_alone)}")
-    return found
+    # A deleted secret may be one that another orphan depends on.
+    order = {step["urn"]: place for place, step in enumerate(plan["steps"])}
+    return sorted(found, key=lambda orphan: order[orphan.resource["urn"]])
 
 
 def undelete(engine: Engine, found: Sequence[Orphan]) -> None:

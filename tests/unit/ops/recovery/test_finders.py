@@ -302,10 +302,12 @@ def obj(kind: str, name: str, namespace: str | None, api_version: str = "v1") ->
 
 @pytest.fixture
 def inhabited(official: client.ApiClient) -> None:
-    """A namespace with a ConfigMap and a SecretProviderClass."""
+    """A namespace with a ConfigMap, a Secret and a SecretProviderClass."""
     core = client.CoreV1Api(official)
     core.create_namespace(model(client.V1Namespace, obj("Namespace", "clusters-hc1", None)))
     core.create_namespaced_config_map("clusters-hc1", model(client.V1ConfigMap, config_map("azure-cloud-config", {})))
+    secret = {**obj("Secret", "azure-cloud-config", "clusters-hc1"), "data": {"cloud.conf": "e30="}}
+    core.create_namespaced_secret("clusters-hc1", model(client.V1Secret, secret))
     provider_class = obj("SecretProviderClass", "managed-azure-kms", "clusters-hc1", "secrets-store.csi.x-k8s.io/v1")
     client.CustomObjectsApi(official).create_namespaced_custom_object(
         "secrets-store.csi.x-k8s.io",
@@ -355,6 +357,13 @@ def test_an_object_of_another_kind_may_have_the_same_id_in_the_state(
     assert finders({(type_token, expected)}, cluster).find(type_token, inputs) is None
 
 
+@pytest.mark.usefixtures("inhabited")
+def test_what_a_plan_masks_of_a_secret_is_read(finders: FindersOf, cluster: KubernetesObjects) -> None:
+    inputs = obj("Secret", "azure-cloud-config", "clusters-hc1")
+    assert finders(cluster=cluster).masked(inputs) == {"data": {"cloud.conf": "e30="}}
+    assert finders(cluster=cluster).masked({**inputs, "kind": "ConfigMap"}) == {}
+
+
 def test_without_a_cluster_no_object_is_looked_for(finders: FindersOf) -> None:
     assert finders().find(OBJECTS[0][0], OBJECTS[0][1]) is None
 
@@ -399,9 +408,9 @@ def test_a_context_that_the_kubeconfig_does_not_have_is_reported(kubeconfig: Pat
 
 
 def test_a_kind_that_is_not_served_has_no_object(cluster: KubernetesObjects) -> None:
-    assert cluster.has("v1", "Namespace", None, "default")
-    assert not cluster.has("v1", "Other", "default", "one")
-    assert not cluster.has("other.example/v1", "Other", "default", "one")
+    assert cluster.read("v1", "Namespace", None, "default")
+    assert not cluster.read("v1", "Other", "default", "one")
+    assert not cluster.read("other.example/v1", "Other", "default", "one")
 
 
 def test_without_a_kubeconfig_file_recovery_signs_in_as_the_stack_does(
@@ -421,8 +430,8 @@ def test_without_a_kubeconfig_file_recovery_signs_in_as_the_stack_does(
     monkeypatch.setattr("ops.access.clients.stack_access", as_the_stack)
     engine.configures(managementCluster=AKS)
     with management_cluster(Engine("dev")) as found:
-        assert found.has("v1", "Namespace", None, "default")
-        assert not found.has("v1", "Namespace", None, "clusters-hc1")
+        assert found.read("v1", "Namespace", None, "default")
+        assert not found.read("v1", "Namespace", None, "clusters-hc1")
     assert asked == ["dev"]
 
     known = known.only(known.chosen(), user={"token": "wrong"})
@@ -433,5 +442,5 @@ def test_without_a_kubeconfig_file_recovery_signs_in_as_the_stack_does(
         pass
 
     with by_file(engine, kubeconfig) as found:
-        assert found.has("v1", "Namespace", None, "default")
+        assert found.read("v1", "Namespace", None, "default")
     assert asked == ["dev", "dev"], "a file that is named goes first"

@@ -48,6 +48,14 @@ def test_a_create_that_waits_for_another_one_has_not_begun() -> None:
     assert list(candidates(plan(PLANNED, waiting), STATE)) == [PLANNED], "no dependency"
 
 
+def test_in_a_lost_state_a_provider_is_enough_but_not_for_a_registration() -> None:
+    principal = resource(f"{PARENT}$type::principal", parent=PARENT, dependencies=["guard"], inputs={})
+    token = "azuread:index/applicationCertificate:ApplicationCertificate"
+    registration = {**principal, "urn": f"{PARENT}${token}::registration", "type": token}
+    assert list(candidates(plan(principal, registration), STATE, is_lost=True)) == [principal]
+    assert list(candidates(plan(PLANNED), [STATE[0], STATE[2]], is_lost=True)) == [], "no provider"
+
+
 def test_only_creates_of_real_resources_count() -> None:
     component: Any = {**PLANNED, "custom": False}
     assert list(candidates(plan(component), STATE)) == []
@@ -117,7 +125,7 @@ def test_a_resource_is_entered_with_the_component_that_the_state_lost() -> None:
     assert [one["urn"] for one in entered["deployment"]["resources"][len(STATE) :]] == [roles["urn"], role["urn"]]
 
 
-def test_a_registration_is_entered_with_its_certificate_and_a_gate_as_proven() -> None:
+def test_what_a_replacement_would_follow_from_is_entered_as_a_secret_and_a_gate_as_proven() -> None:
     def of_type(token: str, **more: Any) -> Any:
         return resource(f"{PARENT}-{token}", **more) | {"type": token}
 
@@ -128,12 +136,19 @@ def test_a_registration_is_entered_with_its_certificate_and_a_gate_as_proven() -
     registration = of_type("azuread:index/applicationCertificate:ApplicationCertificate", inputs={"keyId": "2"})
     gate = of_type("idstack:index:SignInGate", inputs={"registration": "2"})
     state: Any = {"version": 3, "deployment": {"resources": [*STATE, *certificates]}}
+    config = Orphan(
+        of_type("kubernetes:core/v1:Secret", inputs={"kind": "Secret"}), "a/b", masked={"data": {"k": "dg=="}}
+    )
 
-    entered: Any = settled(state, [Orphan(registration, "1/certificate/2"), Orphan(gate, "2")])
+    entered: Any = settled(state, [Orphan(registration, "1/certificate/2"), Orphan(gate, "2"), config])
 
-    secret = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "plaintext": '"PEM\\n2"'}
-    [*_, registered, proven] = entered["deployment"]["resources"]
-    assert registered["inputs"] == registered["outputs"] == {"keyId": "2", "value": secret}
+    def secret(plaintext: str) -> dict[str, str]:
+        return {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "plaintext": plaintext}
+
+    [*_, registered, proven, configured] = entered["deployment"]["resources"]
+    assert registered["inputs"] == registered["outputs"] == {"keyId": "2", "value": secret('"PEM\\n2"')}
+    assert configured["inputs"] == configured["outputs"] == {"kind": "Secret", "data": secret('{"k": "dg=="}')}
+    assert "dg==" not in repr(config)
     assert proven["inputs"].keys() ^ proven["outputs"].keys() == {"provenAt"}
 
 

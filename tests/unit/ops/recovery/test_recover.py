@@ -36,7 +36,7 @@ def orphans(monkeypatch: pytest.MonkeyPatch) -> list[Orphan]:
     """The orphans that the searches find, each in its own."""
     found: list[Orphan] = []
 
-    def find(engine: Engine, report: Callable[[str], None]) -> list[Orphan]:
+    def find(engine: Engine, report: Callable[[str], None], *, is_lost: bool) -> list[Orphan]:
         report("left alone: one of another stack")
         return [found.pop(0)] if found else []
 

@@ -122,3 +122,29 @@ def test_secrets_that_a_vault_keeps_deleted_are_recovered_but_for_another_stacks
     ]
     assert azure.resource(found[0].id, resource_types.KEY_VAULT_API) is not None
     assert find_orphans(Engine("dev"), reported.append) == []
+
+
+def test_providers_are_created_alone_once_all_that_they_need_is_there(answers: EngineAnswers) -> None:
+    def planned(name: str, *needs: str) -> dict[str, Any]:
+        urn = f"urn:pulumi:dev::idstack::pulumi:providers:{name}::{name}"
+        new = {"urn": urn, "type": f"pulumi:providers:{name}", "custom": True, "dependencies": [*needs]}
+        return {"op": "create", "urn": urn, "newState": new}
+
+    steps = [planned("azuread"), planned("kubernetes", "cluster")]
+    answers.to("preview", (0, json.dumps({"config": _CONFIGURATION, "steps": steps}), ""))
+    answers.to("stack export", *((0, json.dumps(_root(outputs)), "") for outputs in ({"a": 1}, {"a": 2, "b": {}})))
+    reported: list[str] = []
+
+    assert settle.create_providers(Engine("dev"), reported.append)
+
+    [up] = [call for call in answers.calls if call.startswith("up ")]
+    assert up.endswith(f"--yes --skip-preview --target **{steps[0]['urn']} --stack dev")
+    assert answers.imported == _root({"a": 1}), "the outputs are those of the last complete run"
+    assert reported == ["creating what the search needs: azuread"]
+    answers.to("preview", _preview())
+    assert not settle.create_providers(Engine("dev"), _nothing_to_report)
+
+
+def _root(outputs: dict[str, Any]) -> dict[str, Any]:
+    root = {"urn": "urn:root", "type": resource_types.STACK, "custom": False, "outputs": outputs}
+    return {"version": 3, "deployment": {"resources": [root]}}
