@@ -13,7 +13,7 @@ from typing import Any
 
 from identity import resource_types
 from identity.settings.stack_file import written_for
-from ops.stack.chosen_stack import stack_names
+from ops.stack.chosen_stack import file_of, stack_names
 from ops.stack.configuration import named_clusters, shared_stack_of
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
@@ -78,7 +78,8 @@ class _Backend:
 
     @cached_property
     def _written_clusters(self) -> dict[str, Mapping[str, Any] | None]:
-        return {stack: written_for(stack, self.engine.root) for stack in stack_names(self.engine.root)}
+        root = self.engine.root
+        return {stack: written_for(stack, file_of(stack, root).parent) for stack in stack_names(root)}
 
     def refuse_unread_files(self) -> None:
         """Raise CommandError if a file that cannot be read may have a cluster that this stack's no longer has."""

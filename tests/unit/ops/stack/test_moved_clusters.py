@@ -82,6 +82,15 @@ def test_a_file_that_cannot_be_read_may_have_the_cluster(tmp_path: Path) -> None
     assert dev.refuse() == "", "nothing leaves"
 
 
+def test_a_sample_that_the_project_has_not_copied_hides_no_cluster(tmp_path: Path) -> None:
+    samples = tmp_path / "examples/stacks"
+    samples.mkdir(parents=True)
+    write(samples, "local-both", "hb1")
+    write(tmp_path, "dev", "hc2")
+
+    assert not FakeBackend("dev", tmp_path, {"dev": ["hc1", "hc2"]}).refuse()
+
+
 @pytest.mark.parametrize("left", [["hc2"], ["hc1", "hc2"]], ids=["taken out", "in both files"])
 def test_a_stack_does_not_make_what_the_shared_one_still_has(tmp_path: Path, left: list[str]) -> None:
     write(tmp_path, "dev", *left)
