@@ -26,10 +26,10 @@ def start_local_cloud(screen: Screen) -> LocalEnvironment:
 def prepare(engine: Engine, screen: Screen, *, is_known: bool = False) -> None:
     """Start the local cloud of a local stack, and create the stack if it does not exist; nothing for any other stack.
 
-    Raises CommandError as `start_local_cloud` and `Engine.prepare` do, and with `is_known` before any local `up`.
+    Raises CommandError as `start_local_cloud` and `Engine.prepare` do; with `is_known` before any local `up`, too.
     """
     if is_known and not local_paths().state.exists():
         local_cloud.of(engine.stack)
     if engine.is_local:
         start_local_cloud(screen)
-        engine.prepare()
+        engine.prepare(is_known=is_known)

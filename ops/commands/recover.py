@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Annotated, Final, TypeAlias
 
 import typer
 
+from identity.azure.errors import AccessError
 from ops.commands.local_start import prepare
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
 from ops.commands.up import up
@@ -18,6 +20,7 @@ from ops.recovery import owner_ids, settle
 from ops.recovery.orphans import Orphan, settled
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
+from ops.stack.failures import NoSuchStackError
 from ops.stack.moved_clusters import refuse_moves
 from ops.stack.state import resources_in
 
@@ -49,9 +52,16 @@ def recover(
     """
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output, deadline=time_limit)
-    prepare(engine, screen, is_known=True)
-    screen.step("pulumi refresh")
-    state = settle.unlock_and_refresh(engine, screen.console.print, owner_is_gone=unlock)
+    try:
+        prepare(engine, screen, is_known=owner is None)
+        if owner is not None:
+            engine.create()
+        screen.step("pulumi refresh")
+        state = settle.unlock_and_refresh(engine, screen.console.print, owner_is_gone=unlock)
+    except NoSuchStackError:
+        with suppress(AccessError):
+            owner_ids.refuse_lost(engine, screen.console.print)
+        raise
     refuse_moves(engine)
     refuse_duplicates(engine, engine.resources(), screen.console.print)
     if owner is not None:

@@ -54,7 +54,7 @@ def refuse_lost(engine: Engine, report: Callable[[str], None]) -> None:
 
     Raises CommandError if the stack has no owner id, and so may have lost its state: an `up` would create them again.
     """
-    own = Contents.of(engine.resources()).owner
+    own = Contents.of(engine.resources_if_any()).owner
     tag = stack_tag(NAMESPACE, engine.stack)
     with deployer(engine) as azure:
         tagged = azure.directory_objects("/applications", f"tags/any(t:startswith(t,'{tag}:'))")

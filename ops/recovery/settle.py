@@ -25,6 +25,7 @@ from ops.renewal.guard import RenewedType
 from ops.stack.engine import Engine, PreviewError
 from ops.stack.errors import CommandError, RunInterruptedError
 from ops.stack.existing import by_reason
+from ops.stack.failures import NoSuchStackError
 from ops.stack.lock import LockedError
 from ops.stack.state import Plan, State, StateResource, name_of, outputs_in, resources_in, with_resources, without
 from ops.world.adoption_guard import AdoptionGuard, adoption_guard
@@ -76,7 +77,7 @@ def _refresh(engine: Engine, report: Callable[[str], None]) -> None:
     """
     try:
         engine.refresh()
-    except (LockedError, RunInterruptedError):
+    except (LockedError, NoSuchStackError, RunInterruptedError):
         raise
     except CommandError:
         lost = _credentials_of_deleted_applications(engine)

@@ -110,6 +110,12 @@ class LocalPaths:
         except (FileNotFoundError, ValueError):
             return None
 
+    @property
+    def ending(self) -> str:
+        """The commands that end the local cloud: `local`, which others may share, is the last."""
+        names = sorted((file.stem for file in self.backend.glob(".pulumi/stacks/*/*.json")), reverse=True)
+        return ", ".join(f"`.venv/bin/idstack down --stack {name}`" for name in names or [LOCAL_STACK])
+
     def create(self) -> None:
         """Create directories and passphrase, once."""
         for directory in (self.state, self.engine, self.backend, self.home):

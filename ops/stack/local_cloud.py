@@ -56,10 +56,7 @@ def do(*arguments: str, output: int, text: str | None = None, base: Mapping[str,
         message = f"`.venv/bin/idstack local {' '.join(arguments)}` ended with code {code}; the reason is printed above"
         if arguments == ("start",) and (kind := base.get(_CLUSTER_VARIABLE)):
             # The local cloud, a separate package, does not know `make`.
-            message += (
-                "; for a stack with another Kubernetes API: `.venv/bin/idstack down --stack local`, then `make up "
-                f"CLUSTER={kind}`, which builds its binaries"
-            )
+            message += f"; for another Kubernetes API: {local_paths(base).ending}, then `make up CLUSTER={kind}`"
         raise CommandError(message)
 
 

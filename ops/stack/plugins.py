@@ -85,9 +85,8 @@ def choose(requested: str | None, base: Mapping[str, str] = os.environ) -> None:
     if real != recorded_names and (recorded or paths.passphrase.exists()):
         listed = f"{', '.join(sorted(recorded))} real" if recorded else "all emulated"
         raise CommandError(
-            f"the provider plugins of the local stack are {listed}, which is fixed, because each kind "
-            "writes a different state: run `.venv/bin/idstack down --stack local`, then `.venv/bin/idstack up --stack "
-            f"local --providers {_argument(real)}`"
+            f"the provider plugins of the local stacks are {listed}, which is fixed, because each kind writes a "
+            f"different state: run {paths.ending}, then this command with `--providers {_argument(real)}` again"
         )
     _record(paths, _find(real, recorded, base))
 

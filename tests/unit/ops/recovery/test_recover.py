@@ -128,6 +128,36 @@ def test_without_a_word_nothing_is_entered_into_a_stack_on_azure(
     assert "up" not in answers.asked
 
 
+def test_a_local_stack_that_does_not_exist_is_not_made(
+    answers: EngineAnswers, idstack: Idstack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ops.commands.local_start.start_local_cloud", lambda _: None)
+    Engine("local").paths.create()
+    answers.to("stack export", (255, "", "error: no stack named 'local' found\n"))
+    answers.to("stack", (0, '[{"name": "local-b"}]', ""))
+    done = idstack("recover", "--stack", "local")
+    reason = "the local cloud has no stack local: `.venv/bin/idstack up --stack local` creates it. Its stacks: local-b"
+    assert (done.code, reason in done.error) == (1, True), done.error
+    assert set(answers.asked) == {"stack export", "stack ls"}
+
+
+def test_a_stack_that_a_backend_has_lost_is_claimed_by_its_owner_id_alone(
+    answers: EngineAnswers, orphans: list[Orphan], idstack: Idstack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers.to("stack", (0, "[]", ""))
+    answers.to("refresh", (255, "", "error: no stack named 'dev' found\n"))
+    assert "`.venv/bin/idstack init dev` creates a new one" in idstack("recover", "--stack", "dev").error
+
+    def refuse(*_: object) -> None:
+        raise CommandError("recover with --owner 1")
+
+    monkeypatch.setattr("ops.recovery.owner_ids.refuse_lost", refuse)
+    assert "recover with --owner 1" in idstack("recover", "--stack", "dev").error
+    assert answers.asked == ["refresh", "refresh"]
+    idstack("recover", "--stack", "dev", "--owner", "1")
+    assert answers.asked[2:5] == ["stack ls", "stack init", "refresh"]
+
+
 @pytest.fixture
 def torn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The state of `dev` in a backend of files, without a copy and with nothing in it."""

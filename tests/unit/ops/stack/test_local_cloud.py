@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,21 +18,21 @@ from ops.stack.errors import CommandError
         (
             ("start",),
             "apiserver",
-            "; for a stack with another Kubernetes API: `.venv/bin/idstack down --stack local`, then `make up "
-            "CLUSTER=apiserver`, which builds its binaries",
+            "; for another Kubernetes API: `.venv/bin/idstack down --stack local`, then `make up CLUSTER=apiserver`",
         ),
         (("start",), "", ""),
         (("stop", "--remove"), "apiserver", ""),
     ],
 )
 def test_a_failed_start_says_how_to_change_the_kubernetes_api(
-    step: Sequence[str], cluster: str, hint: str, monkeypatch: pytest.MonkeyPatch
+    step: Sequence[str], cluster: str, hint: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def failed(arguments: Sequence[str], **_: Any) -> int:
         return 1
 
     monkeypatch.setattr(local_cloud, "run", failed)
     monkeypatch.setenv("LOCALCLOUD_CLUSTER", cluster)
+    monkeypatch.setenv("LOCALCLOUD_STATE_DIR", str(tmp_path))
 
     with pytest.raises(CommandError) as refused:
         local_cloud.do(*step, output=1)

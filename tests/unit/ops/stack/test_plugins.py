@@ -287,10 +287,14 @@ def test_the_choice_stays_until_the_local_cloud_goes(
     prepared(caller, None)
 
     assert scripts(caller) == before
+    states = local_paths(caller).backend / ".pulumi/stacks/idstack"
+    states.mkdir(parents=True)
+    for name in ("local.json", "local.json.bak", "local-b.json"):
+        (states / name).touch()
     assert refusal(caller, other) == (
-        f"the provider plugins of the local stack are {shown}, which is fixed, because each kind writes a different "
-        "state: run `.venv/bin/idstack down --stack local`, then `.venv/bin/idstack up --stack local "
-        f"--providers {other}`"
+        f"the provider plugins of the local stacks are {shown}, which is fixed, because each kind writes a different "
+        "state: run `.venv/bin/idstack down --stack local-b`, `.venv/bin/idstack down --stack local`, then this "
+        f"command with `--providers {other}` again"
     )
 
 
