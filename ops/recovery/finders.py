@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass
 from datetime import datetime
-from types import MappingProxyType
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from identity import resource_types
 from identity.azure.client import AzureClient, AzureObject
@@ -25,11 +23,13 @@ _CLUSTERS: Final = "Microsoft.ContainerService/managedClusters"
 _IDENTITIES: Final = "Microsoft.ManagedIdentity/userAssignedIdentities"
 _ACCOUNTS: Final = "Microsoft.Storage/storageAccounts"
 _NETWORKS: Final = "Microsoft.Network/virtualNetworks"
+_GROUPS: Final = "Microsoft.Network/networkSecurityGroups"
+_ADDRESSES: Final = "Microsoft.Network/publicIPAddresses"
+_BALANCERS: Final = "Microsoft.Network/loadBalancers"
 _ZONES: Final = "Microsoft.Network/privateDnsZones"
 
 
-@dataclass(frozen=True)
-class _GroupedType:
+class _Grouped(NamedTuple):
     """A type of azure-native in a resource group: its type in ARM, its API version, and the inputs with its names."""
 
     type: str
@@ -37,42 +37,28 @@ class _GroupedType:
     names: tuple[str, ...]
 
 
-_IN_A_GROUP: Final[Mapping[str, _GroupedType]] = MappingProxyType(
-    {
-        resource_types.MANAGED_CLUSTER: _GroupedType(
-            _CLUSTERS, resource_types.CONTAINER_SERVICE_API, ("resourceName",)
-        ),
-        resource_types.VAULT: _GroupedType(VAULT_TYPE, resource_types.KEY_VAULT_API, ("vaultName",)),
-        resource_types.MANAGED_IDENTITY: _GroupedType(
-            _IDENTITIES, resource_types.MANAGED_IDENTITY_API, ("resourceName",)
-        ),
-        resource_types.FEDERATED_CREDENTIAL: _GroupedType(
-            f"{_IDENTITIES}/federatedIdentityCredentials",
-            resource_types.MANAGED_IDENTITY_API,
-            ("resourceName", "federatedIdentityCredentialResourceName"),
-        ),
-        resource_types.NETWORK: _GroupedType(_NETWORKS, resource_types.NETWORK_API, ("virtualNetworkName",)),
-        resource_types.SUBNET: _GroupedType(
-            f"{_NETWORKS}/subnets", resource_types.NETWORK_API, ("virtualNetworkName", "subnetName")
-        ),
-        resource_types.SECURITY_GROUP: _GroupedType(
-            "Microsoft.Network/networkSecurityGroups", resource_types.NETWORK_API, ("networkSecurityGroupName",)
-        ),
-        resource_types.PUBLIC_ADDRESS: _GroupedType(
-            "Microsoft.Network/publicIPAddresses", resource_types.NETWORK_API, ("publicIpAddressName",)
-        ),
-        resource_types.LOAD_BALANCER: _GroupedType(
-            "Microsoft.Network/loadBalancers", resource_types.NETWORK_API, ("loadBalancerName",)
-        ),
-        resource_types.PRIVATE_ZONE: _GroupedType(_ZONES, resource_types.PRIVATE_DNS_API, ("privateZoneName",)),
-        resource_types.NETWORK_LINK: _GroupedType(
-            f"{_ZONES}/virtualNetworkLinks",
-            resource_types.PRIVATE_DNS_API,
-            ("privateZoneName", "virtualNetworkLinkName"),
-        ),
-        resource_types.STORAGE_ACCOUNT: _GroupedType(_ACCOUNTS, resource_types.STORAGE_API, ("accountName",)),
-    }
-)
+_IN_A_GROUP: Final[Mapping[str, _Grouped]] = {
+    resource_types.MANAGED_CLUSTER: _Grouped(_CLUSTERS, resource_types.CONTAINER_SERVICE_API, ("resourceName",)),
+    resource_types.VAULT: _Grouped(VAULT_TYPE, resource_types.KEY_VAULT_API, ("vaultName",)),
+    resource_types.MANAGED_IDENTITY: _Grouped(_IDENTITIES, resource_types.MANAGED_IDENTITY_API, ("resourceName",)),
+    resource_types.FEDERATED_CREDENTIAL: _Grouped(
+        f"{_IDENTITIES}/federatedIdentityCredentials",
+        resource_types.MANAGED_IDENTITY_API,
+        ("resourceName", "federatedIdentityCredentialResourceName"),
+    ),
+    resource_types.NETWORK: _Grouped(_NETWORKS, resource_types.NETWORK_API, ("virtualNetworkName",)),
+    resource_types.SUBNET: _Grouped(
+        f"{_NETWORKS}/subnets", resource_types.NETWORK_API, ("virtualNetworkName", "subnetName")
+    ),
+    resource_types.SECURITY_GROUP: _Grouped(_GROUPS, resource_types.NETWORK_API, ("networkSecurityGroupName",)),
+    resource_types.PUBLIC_ADDRESS: _Grouped(_ADDRESSES, resource_types.NETWORK_API, ("publicIpAddressName",)),
+    resource_types.LOAD_BALANCER: _Grouped(_BALANCERS, resource_types.NETWORK_API, ("loadBalancerName",)),
+    resource_types.PRIVATE_ZONE: _Grouped(_ZONES, resource_types.PRIVATE_DNS_API, ("privateZoneName",)),
+    resource_types.NETWORK_LINK: _Grouped(
+        f"{_ZONES}/virtualNetworkLinks", resource_types.PRIVATE_DNS_API, ("privateZoneName", "virtualNetworkLinkName")
+    ),
+    resource_types.STORAGE_ACCOUNT: _Grouped(_ACCOUNTS, resource_types.STORAGE_API, ("accountName",)),
+}
 
 
 class Finders:
@@ -212,9 +198,7 @@ class Finders:
 
     def _object(self, inputs: Inputs) -> str | None:
         namespace, name = inputs["metadata"].get("namespace"), inputs["metadata"]["name"]
-        if self._live(inputs) is None:
-            return None
-        return f"{namespace}/{name}" if namespace else str(name)
+        return (f"{namespace}/{name}" if namespace else str(name)) if self._live(inputs) else None
 
     def _live(self, inputs: Inputs) -> dict[str, Any] | None:
         """The Kubernetes object with the inputs' name, as it is."""

@@ -65,7 +65,7 @@ def candidates(plan: Plan, resources: Sequence[StateResource], *, is_lost: bool 
     reached = {resource["urn"] for resource in resources}
     for resource in _created(plan).values():
         waits = not is_lost or resource["type"] == resource_types.REGISTERED_CERTIFICATE
-        if (_needs(resource) if waits else _bonds(resource)) <= reached:
+        if _needs(resource, waits=waits) <= reached:
             if resource["custom"]:
                 yield {**resource, "inputs": shown(resource.get("inputs", {}))}
             else:
@@ -131,14 +131,10 @@ def settled(state: State, orphans: Sequence[Orphan]) -> State:
     return without(whole, missing) if missing else whole
 
 
-def _needs(resource: StateResource) -> set[str]:
-    """The URNs of a resource's dependencies."""
-    return {*(resource.get("dependencies") or ()), *_bonds(resource)}
-
-
-def _bonds(resource: StateResource) -> set[str]:
-    """The URNs without which the engine accepts no resource in a state: its parent and its provider."""
-    return {resource.get("parent", ""), provider_urn(resource.get("provider", ""))} - {""}
+def _needs(resource: StateResource, *, waits: bool = True) -> set[str]:
+    """The URNs of a resource's dependencies; without `waits` of those alone without which no state may have it."""
+    provider = provider_urn(resource.get("provider", ""))
+    return {*((resource.get("dependencies") or ()) if waits else ()), resource.get("parent", ""), provider} - {""}
 
 
 def _certificate(resource: StateResource, resources: Sequence[StateResource]) -> dict[str, Any]:

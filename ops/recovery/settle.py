@@ -9,11 +9,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import Any, Final
 
 from identity import resource_types
-from identity.azure.client import AzureClient
 from identity.azure.errors import AzureRefusedError
 from identity.azure.registered_certificates import registered_at
 from identity.naming import parse_arm_id
@@ -125,11 +124,27 @@ def _credentials_of_deleted_applications(engine: Engine) -> set[str]:
 
 
 def withdrawn_since(engine: Engine, resources: Sequence[StateResource]) -> list[str]:
-    """The message about certificates in a state that were withdrawn since it was written."""
-    if not any(resource["type"] == RenewedType.SCHEDULE for resource in resources):
+    """A line for each certificate of a state that is not registered at its application, below a heading.
+
+    They include those that a killed run had not registered yet.
+    """
+    certificates = [one for one in resources if one["type"] == RenewedType.CERTIFICATE and one.get("outputs")]
+    if not certificates:
         return []
-    with deployer(engine) as clients:
-        return message(clients, resources)
+    paths = {certificate["inputs"]["applicationId"] for certificate in certificates}
+    with deployer(engine) as azure:
+        registered = {path: registered_at(azure, path) for path in paths}
+    lines = [
+        f"  {name_of(certificate['urn'])}: {certificate['outputs']['thumbprint']}"
+        for certificate in certificates
+        if (keys := registered[certificate["inputs"]["applicationId"]]) is not None
+        and certificate["outputs"]["keyId"].lower() not in {key.key_id.lower() for key in keys}
+    ]
+    heading = (
+        "These certificates of the state are not registered at Entra ID: they were withdrawn since, or never "
+        "registered. They stay withdrawn. The next run replaces them, or asks about one that the vault shows:"
+    )
+    return [heading, *lines] if lines else []
 
 
 def create_providers(engine: Engine, report: Callable[[str], None]) -> bool:
@@ -172,10 +187,11 @@ def find_orphans(engine: Engine, report: Callable[[str], None], *, is_lost: bool
     applications = [resource for resource in state if resource["type"] == resource_types.APPLICATION]
     candidates = [*orphans.candidates(plan, state, is_lost=is_lost), *applications]
     [subscription_id] = [value for key, value in plan["config"].items() if key.endswith(":subscriptionId")]
-    with (
-        _finders(engine, subscription_id, state, candidates) as finders,
-        ThreadPoolExecutor(_MAX_WORKERS) as pool,
-    ):
+    with ExitStack() as stack, ThreadPoolExecutor(_MAX_WORKERS) as pool:
+        azure, objects = stack.enter_context(deployer(engine)), None
+        if any(resource["type"].startswith(_KUBERNETES) for resource in candidates):
+            objects = stack.enter_context(management_cluster(engine))
+        finders = Finders(azure, objects, subscription_id, orphans.ids(state), outputs_in(state).get("keyVaultId"))
         found_ids = list(pool.map(lambda resource: finders.find(resource["type"], resource["inputs"]), candidates))
         all_orphans = [
             Orphan(resource, id, orphans.components_above(resource, plan), masked=finders.masked(resource["inputs"]))
@@ -252,58 +268,3 @@ def _plan(engine: Engine, report: Callable[[str], None]) -> Plan:
         plan = engine.planned([word for urn in schedules for word in ("--exclude", urn)])  # raises other errors
         report(f"no certificate can be planned, so that none is searched: {refused}")
         return plan
-
-
-@contextmanager
-def _finders(
-    engine: Engine,
-    subscription_id: str,
-    state: Sequence[StateResource],
-    candidates: Sequence[StateResource],
-) -> Iterator[Finders]:
-    """Finders for the stack's subscription; with the cluster only if a candidate is one of its objects."""
-    with ExitStack() as stack:
-        clients = stack.enter_context(deployer(engine))
-        objects = None
-        if any(resource["type"].startswith(_KUBERNETES) for resource in candidates):
-            objects = stack.enter_context(management_cluster(engine))
-        vault_id = outputs_in(state).get("keyVaultId")
-        yield Finders(clients, objects, subscription_id, orphans.ids(state), vault_id)
-
-
-def message(azure: AzureClient, resources: Sequence[StateResource]) -> list[str]:
-    """A line for each certificate that is not registered at its application, below a heading.
-
-    They include those that a killed run had not registered yet. Raises AzureRefusedError.
-    """
-    lines = [
-        f"  {name_of(certificate['urn'])}: {certificate['outputs']['thumbprint']}"
-        for schedule in resources
-        if schedule["type"] == RenewedType.SCHEDULE
-        for certificate in _withdrawn(azure, schedule, resources)
-    ]
-    heading = (
-        "These certificates of the state are not registered at Entra ID: they were withdrawn since, or never "
-        "registered. They stay withdrawn. The next run replaces them, or asks about one that the vault shows:"
-    )
-    return [heading, *lines] if lines else []
-
-
-def _withdrawn(
-    azure: AzureClient, schedule: StateResource, resources: Sequence[StateResource]
-) -> Iterator[StateResource]:
-    certificates = [
-        resource
-        for resource in resources
-        if resource["type"] == RenewedType.CERTIFICATE
-        and resource.get("parent") == schedule.get("parent")
-        and resource.get("outputs")
-    ]
-    if not certificates:
-        return
-    inputs = schedule["inputs"]
-    registered = registered_at(azure, f"/applications(appId='{inputs['clientId']}')")
-    if registered is None:
-        return
-    known = {certificate.key_id.lower() for certificate in registered}
-    yield from (certificate for certificate in certificates if certificate["outputs"]["keyId"].lower() not in known)

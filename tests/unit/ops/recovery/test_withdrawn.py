@@ -2,70 +2,60 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from cryptography import x509
 
 from identity.azure.client import AzureClient
 from identity.credentials.certificate import IssuedCertificate, issue, key_id
-from localcloud.testing.arm import VAULT, ArmWorld
+from localcloud.testing.arm import ArmWorld
 from localcloud.testing.azure import KeyCredential
-from ops.recovery.settle import message
+from ops.recovery import settle
+from ops.recovery.settle import withdrawn_since
+from ops.stack.engine import Engine
 from ops.stack.state import StateResource
 
-BEGIN = datetime(2026, 11, 21, 17, 13, 57, tzinfo=UTC)
-PARENT = "urn:pulumi:dev::idstack::idstack:azure:EntraApplication::hc1-kms-entra"
-SECRET = "kms-hc1-json"
+FIRST, SECOND = (
+    issue("kms", not_before=datetime(2026, 11, day, tzinfo=UTC), lifetime=timedelta(days=90)) for day in (21, 22)
+)
+KIND = "idstack:index:Certificate"
 
 
-def resource(kind: str, name: str, **properties: str) -> StateResource:
-    urn = f"urn:pulumi:dev::idstack::idstack:azure:EntraApplication${kind}::hc1-kms-entra-{name}"
-    return {"urn": urn, "type": kind, "custom": True, "parent": PARENT, "inputs": properties, "outputs": properties}
+@pytest.fixture(autouse=True)
+def _signed_in(azure: AzureClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settle, "deployer", lambda _: nullcontext(azure))
 
 
-def state(client_id: str, *certificates: IssuedCertificate) -> list[StateResource]:
-    schedule = resource(
-        "idstack:index:RenewalSchedule", "schedule", clientId=client_id, vaultId=VAULT, secretName=SECRET
-    )
-    found = [
-        resource(
-            "idstack:index:Certificate",
-            f"certificate-{slot}",
-            thumbprint=certificate.thumbprint,
-            keyId=key_id(certificate.thumbprint),
-        )
-        for slot, certificate in zip("ab", certificates, strict=True)
+def state(application: str) -> list[StateResource]:
+    return [
+        {
+            "urn": f"urn:pulumi:dev::idstack::{KIND}::certificate-{slot}",
+            **{"type": KIND, "custom": True, "inputs": {"applicationId": f"/applications/{application}"}},
+            "outputs": {"thumbprint": certificate.thumbprint, "keyId": key_id(certificate.thumbprint)},
+        }
+        for slot, certificate in zip("ab", (FIRST, SECOND), strict=True)
     ]
-    return [schedule, *found]
 
 
-def test_what_is_not_registered_is_named_whatever_the_vault_shows(world: ArmWorld, azure: AzureClient) -> None:
-    world.create_vault()
+def registration(certificate: IssuedCertificate) -> KeyCredential:
+    return KeyCredential.of(x509.load_pem_x509_certificate(certificate.certificate_pem.encode()))
+
+
+def test_what_is_not_registered_is_named(world: ArmWorld) -> None:
     owner = world.cloud.directory.create_application("kms", owners=(world.deployer.object_id,))
-    first, second = (
-        issue("kms", not_before=BEGIN + timedelta(days=day), lifetime=timedelta(days=90)) for day in (0, 1)
-    )
-    resources = state(owner.app_id, first, second)
-    heading, *lines = message(azure, resources)
+    assert len(withdrawn_since(Engine("dev"), state(owner.object_id))) == 3
+
+    own = replace(registration(FIRST), key_id=key_id(FIRST.thumbprint).upper())
+    # Under another key id it is another registration.
+    world.cloud.directory.set_key_credentials(owner.object_id, [own, registration(SECOND)])
+
+    heading, *lines = withdrawn_since(Engine("dev"), state(owner.object_id))
     assert heading.endswith("The next run replaces them, or asks about one that the vault shows:")
-    assert lines == [
-        f"  hc1-kms-entra-certificate-a: {first.thumbprint}",
-        f"  hc1-kms-entra-certificate-b: {second.thumbprint}",
-    ]
-
-    key = KeyCredential.of(x509.load_pem_x509_certificate(first.certificate_pem.encode()))
-    world.cloud.directory.set_key_credentials(owner.object_id, [key])
-    world.call(
-        "PUT", f"{VAULT}/secrets/{SECRET}", {"tags": {"thumbprint": second.thumbprint}, "properties": {"value": "x"}}
-    )
-    _, *lines = message(azure, resources)
-    assert lines == [
-        f"  hc1-kms-entra-certificate-a: {first.thumbprint}",  # another key id is another registration
-        f"  hc1-kms-entra-certificate-b: {second.thumbprint}",
-    ]
+    assert lines == [f"  certificate-b: {SECOND.thumbprint}"]
 
 
-def test_of_an_application_that_is_gone_nothing_is_said(azure: AzureClient) -> None:
-    certificate = issue("kms", not_before=BEGIN, lifetime=timedelta(days=90))
-    resources = state("6f2c1e7a-0000-4000-8000-00000000aaaa", certificate, certificate)
-    assert message(azure, resources) == []
+def test_of_an_application_that_is_gone_nothing_is_said() -> None:
+    assert withdrawn_since(Engine("dev"), state("6f2c1e7a-0000-4000-8000-00000000aaaa")) == []
