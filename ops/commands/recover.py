@@ -79,7 +79,7 @@ def recover(
     ):
         for orphan in found:
             screen.console.print(f"  {orphan.name}: {orphan.id}{', deleted' if orphan.is_deleted else ''}")
-        if not engine.is_local:
+        if found and not engine.is_local:
             _confirm(stack, found, agreed=bool(_AGREED & set(context.args)))
         settle.undelete(engine, found)
         engine.replace_state(settled(engine.state(), found))

@@ -140,7 +140,7 @@ def test_a_stack_that_a_backend_has_lost_is_claimed_by_its_owner_id_alone(
     answers: EngineAnswers, orphans: list[Orphan], idstack: Idstack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers.to("stack", (0, "[]", ""))
-    answers.to("refresh", (255, "", "error: no stack named 'dev' found\n"))
+    answers.to("refresh", *[(255, "", "error: no stack named 'dev' found\n")] * 2, (0, "", ""))
     assert "`.venv/bin/idstack init dev` creates a new one" in idstack("recover", "--stack", "dev").error
 
     def refuse(*_: object) -> None:
@@ -149,7 +149,12 @@ def test_a_stack_that_a_backend_has_lost_is_claimed_by_its_owner_id_alone(
     monkeypatch.setattr("ops.recovery.owner_ids.refuse_lost", refuse)
     assert "recover with --owner 1" in idstack("recover", "--stack", "dev").error
     assert answers.asked == ["refresh", "refresh"]
-    idstack("recover", "--stack", "dev", "--owner", "1")
+    providers = [False, True]
+    monkeypatch.setattr("ops.recovery.owner_ids.refuse_lost", lambda *_: None)
+    monkeypatch.setattr("ops.recovery.owner_ids.take", lambda *_: None)
+    monkeypatch.setattr(settle, "create_providers", lambda *_: providers.pop())
+    done = idstack("recover", "--stack", "dev", "--owner", "1")
+    assert (done.code, providers) == (0, []), "nobody is asked about providers"
     assert answers.asked[2:5] == ["stack ls", "stack init", "refresh"]
 
 
