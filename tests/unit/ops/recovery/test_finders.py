@@ -347,6 +347,7 @@ def test_an_object_of_another_kind_may_have_the_same_id_in_the_state(
     secret = {("kubernetes:core/v1:Secret", expected)}
     assert finders(secret, cluster).find(type_token, inputs) == expected
     assert finders({(type_token, expected)}, cluster).find(type_token, inputs) is None
+    assert finders().find(type_token, inputs) is None, "without a cluster no object is looked for"
 
 
 @pytest.mark.usefixtures("inhabited")
@@ -354,10 +355,6 @@ def test_what_a_plan_masks_of_a_secret_is_read(finders: FindersOf, cluster: Kube
     inputs = obj("Secret", "azure-cloud-config", "clusters-hc1")
     assert finders(cluster=cluster).masked(inputs) == {"data": {"cloud.conf": "e30="}}
     assert finders(cluster=cluster).masked({**inputs, "kind": "ConfigMap"}) == {}
-
-
-def test_without_a_cluster_no_object_is_looked_for(finders: FindersOf) -> None:
-    assert finders().find(OBJECTS[0][0], OBJECTS[0][1]) is None
 
 
 def test_a_principal_without_rights_gets_the_refusal(world: ArmWorld, cloud: Cloud, certificates: Certificates) -> None:
