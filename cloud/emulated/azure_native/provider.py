@@ -298,7 +298,7 @@ class ArmResource(Resource):
         version = {API_VERSION: old_state[API_VERSION]} if API_VERSION in old_state else {}
         old, new = ({**version, **folded} for folded in map(_folded, (old_inputs, new_inputs)))
         changes = {
-            path: self._with_consequence(path, change, old_state, new)
+            path: self._with_consequence(path, change, old_state, new_inputs)
             for path, change in diff_properties(old, new).items()
             if not _insignificant(path, old, new)
         }

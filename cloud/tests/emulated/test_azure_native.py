@@ -191,9 +191,7 @@ def test_an_id_of_another_type_is_not_imported(azure_native: AzureNative) -> Non
         azure_native.resource(IDENTITY).read(urn(IDENTITY), vault_id, {}, {})
 
 
-def test_only_principal_and_scope_replace_a_role_assignment(
-    azure_native: AzureNative,
-) -> None:
+def test_only_principal_and_scope_replace_a_role_assignment(azure_native: AzureNative) -> None:
     old = checked(azure_native, ASSIGNMENT, assignment_inputs("a" * 8))
     resource = azure_native.resource(ASSIGNMENT)
     for name, value, replaces in (
@@ -244,16 +242,22 @@ def test_location_comes_from_the_resource_group_and_is_compared_loosely(
 
 def test_an_id_in_another_letter_case_is_no_change(azure_native: AzureNative) -> None:
     group = "/subscriptions/s/resourceGroups/g"
-    network, link = (
-        f"{group}/providers/Microsoft.Network/virtualNetworks/v",
-        "azure-native:privatedns:VirtualNetworkLink",
-    )
+    network = f"{group}/providers/Microsoft.Network/virtualNetworks/v"
+    link = "azure-native:privatedns:VirtualNetworkLink"
     for token, before, after, paths in (
         (ASSIGNMENT, {"scope": f"{group}/providers/a/b/c"}, {"scope": f"{group.lower()}/providers/A/b/c"}, set()),
         (link, {"virtualNetwork": {"id": network}}, {"virtualNetwork": {"id": network.upper()}}, set()),
         (ASSIGNMENT, {"scope": group}, {"scope": group.lower()}, {"scope"}),
     ):
         assert set(azure_native.resource(token).diff(urn(token), "id", before, {}, after).changes) == paths
+
+
+def test_a_new_input_that_the_state_already_has_replaces_nothing(azure_native: AzureNative) -> None:
+    scope = f"{_GROUP}/providers/Microsoft.KeyVault/vaults/kv-etcd-local"
+    resource = azure_native.resource(ASSIGNMENT)
+    for given, replaces in ((scope, False), (f"{scope}-2", True)):
+        diff = resource.diff(urn(ASSIGNMENT), "id", {}, {"scope": scope}, {"scope": given})
+        assert diff.changes == {"scope": PropertyChange("add", replace=replaces)}
 
 
 @pytest.mark.parametrize(
@@ -277,12 +281,8 @@ def test_an_accounts_firewall_that_is_no_longer_given_is_opened_again(
     azure_native: AzureNative, unique: Unique
 ) -> None:
     name = unique("st").replace("-", "")[:24]
-    given = {
-        "resourceGroupName": "identity-local",
-        "accountName": name,
-        "kind": "StorageV2",
-        "sku": {"name": "Standard_LRS"},
-    }
+    account = {"accountName": name, "kind": "StorageV2", "sku": {"name": "Standard_LRS"}}
+    given = {"resourceGroupName": "identity-local", **account}
     inputs, created = create(azure_native, ACCOUNT, {**given, "networkRuleSet": {"defaultAction": "Deny"}})
     assert created.state["networkRuleSet"]["defaultAction"] == "Deny"
     wanted = checked(azure_native, ACCOUNT, given, old=inputs)
