@@ -37,19 +37,23 @@ _FLATTENED: Final = frozenset(
     | {"LoadBalancingRuleArgs", "NetworkSecurityGroupArgs", "OutboundRuleArgs", "ProbeArgs", "PublicIPAddressArgs"}
     | {"SecurityRuleArgs", "SubnetArgs"}
 )
-_BESIDE_PROPERTIES: Final = frozenset({"id", "name", "type", "location", "tags", "sku", "zones", "extendedLocation"})
+_BESIDE_PROPERTIES: Final = frozenset(
+    {"id", "name", "type", "etag", "location", "tags", "sku", "zones", "extendedLocation"}
+)
 # Members of every ARM resource other than `properties`.
 _ENVELOPE: Final = _BESIDE_PROPERTIES | {"properties", "identity", "kind", "managedBy"}
 # Classes of which azure-native has some arguments at another level or under another name in a request: these, or all
 # that are not beside `properties`.
 _ELSEWHERE: Final[Mapping[str, frozenset[str]]] = {
+    "BackendAddressPoolArgs": frozenset({"location"}),
     "EncryptionArgs": frozenset({"encryptionIdentity", "keyVaultProperties"}),
     "IpamPoolPrefixAllocationArgs": frozenset({"id"}),
     **dict.fromkeys(
-        ("ApplicationGatewayIPConfigurationArgs", "DelegationArgs", "ManagedClusterPropertiesAutoScalerProfileArgs"),
+        {"ApplicationGatewayIPConfigurationArgs", "DelegationArgs", "ManagedClusterPropertiesAutoScalerProfileArgs"}
+        | {"LoadBalancerBackendAddressArgs", "NatGatewayArgs", "ResourceNavigationLinkArgs", "RouteTableArgs"}
+        | {"ServiceAssociationLinkArgs", "ServiceEndpointPolicyArgs", "VirtualNetworkPeeringArgs"},
         frozenset(),
     ),
-    **dict.fromkeys(("NatGatewayArgs", "RouteTableArgs", "VirtualNetworkPeeringArgs"), frozenset()),
 }
 
 

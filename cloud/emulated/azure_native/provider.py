@@ -61,16 +61,8 @@ _PASSING_CONFLICTS: Final = frozenset(
 # Seconds; a service on this machine may ask for none.
 _SHORTEST_POLL: Final = 0.05
 _GONE: Final = frozenset(
-    {
-        "NotFound",
-        "ResourceNotFound",
-        "ResourceGroupNotFound",
-        "LockNotFound",
-        "ParentResourceNotFound",
-        "EntityNotFound",
-        "SubscriptionNotFound",
-        "RoleAssignmentNotFound",
-    }
+    {"NotFound", "ResourceNotFound", "ResourceGroupNotFound", "LockNotFound", "ParentResourceNotFound"}
+    | {"EntityNotFound", "SubscriptionNotFound", "RoleAssignmentNotFound"}
 )
 
 

@@ -191,31 +191,36 @@ def test_what_is_beside_properties_in_a_flattened_type_stays_there() -> None:
     body = {"identity": identity, "sku": sku, "properties": {"dnsPrefix": "p"}}
     assert projection.request_body(_CLUSTER, inputs) == body
     address = RESOURCES["azure-native:network:PublicIPAddress"]
-    assert projection.request_body(address, {"zones": ["1"], "idleTimeoutInMinutes": 4}) == {
-        "zones": ["1"],
-        "properties": {"idleTimeoutInMinutes": 4},
-    }
+    sent = projection.request_body(address, {"zones": ["1"], "idleTimeoutInMinutes": 4})
+    assert sent == {"zones": ["1"], "properties": {"idleTimeoutInMinutes": 4}}
+    group = RESOURCES["azure-native:network:NetworkSecurityGroup"]
+    sent = projection.request_body(group, {"securityRules": [{"name": "r", "etag": "e", "priority": 100}]})
+    assert sent["properties"]["securityRules"] == [{"name": "r", "etag": "e", "properties": {"priority": 100}}]
 
 
 @pytest.mark.parametrize(
     ("token", "inputs", "path"),
     [
-        (
-            "containerservice:ManagedCluster",
-            {"autoScalerProfile": {"expander": "random"}},
-            "autoScalerProfile.expander",
-        ),
-        (
-            "storage:StorageAccount",
-            {"encryption": {"keyVaultProperties": {"keyName": "k"}}},
-            "encryption.keyVaultProperties",
-        ),
+        ("containerservice:ManagedCluster", {"autoScalerProfile": {"expander": "e"}}, "autoScalerProfile.expander"),
+        ("storage:StorageAccount", {"encryption": {"keyVaultProperties": {}}}, "encryption.keyVaultProperties"),
         (
             "network:VirtualNetwork",
             {"addressSpace": {"ipamPoolPrefixAllocations": [{"id": "/pool", "numberOfIpAddresses": "8"}]}},
             "addressSpace.ipamPoolPrefixAllocations[0].id",
         ),
         ("network:Subnet", {"delegations": [{"name": "d", "serviceName": "s"}]}, "delegations[0].serviceName"),
+        ("network:Subnet", {"serviceEndpointPolicies": [{"tags": {}, "etag": "e"}]}, None),
+        (
+            "network:VirtualNetwork",
+            {"subnets": [{"serviceAssociationLinks": [{"name": "l", "link": "/l"}]}]},
+            "subnets[0].serviceAssociationLinks[0].link",
+        ),
+        ("network:LoadBalancer", {"backendAddressPools": [{"location": "l"}]}, "backendAddressPools[0].location"),
+        (
+            "network:LoadBalancer",
+            {"backendAddressPools": [{"loadBalancerBackendAddresses": [{"name": "a", "ipAddress": "10.0.0.4"}]}]},
+            "backendAddressPools[0].loadBalancerBackendAddresses[0].ipAddress",
+        ),
         ("network:Subnet", {"routeTable": {"id": "/table"}}, None),
     ],
 )
