@@ -152,16 +152,16 @@ def _providers(stack: RecordingMonitor) -> set[tuple[str, str]]:
     }
 
 
-def test_only_the_vault_and_the_applications_are_protected(stack: RecordingMonitor) -> None:
-    protected = {resource.type for resource in stack.registered if resource.request.protect}
+def test_vault_and_applications_are_protected_unless_the_settings_say_no(
+    stack: RecordingMonitor, program: Program
+) -> None:
+    protected, unprotected = (
+        {resource.type for resource in recorder.registered if resource.request.protect}
+        for recorder in (stack, program(protect="false"))
+    )
 
     assert protected == {"azure-native:keyvault:Vault", "azuread:index/application:Application"}
-
-
-def test_the_deployer_owns_the_applications(stack: RecordingMonitor) -> None:
-    owners = [resource.inputs["owners"] for resource in stack.all("azuread:index/application:Application")]
-
-    assert owners == [["dddddddd-0000-4000-8000-000000000001"]] * len(IDENTITIES)
+    assert unprotected == set()
 
 
 def _shows_a_key(text: str) -> bool:
@@ -326,22 +326,19 @@ def _of_another_identity() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "now",
+    ("now", "before"),
     [
-        _outputs({**_NOW, "thumbprint": "AA"}),
-        _outputs(_NOW, {**_ADDRESS, "secret": "/a/vault/secrets/mine"}),
-        _outputs(_NOW, _ELSEWHERE),
-        _of_another_cluster(),
-        _of_another_identity(),
+        (_outputs({**_NOW, "thumbprint": "AA"}), _ADDRESS),
+        (_outputs(_NOW, {**_ADDRESS, "secret": "/a/vault/secrets/mine"}), _ADDRESS),
+        (_outputs(_NOW, _ELSEWHERE), _ADDRESS),
+        (_outputs(_NOW, _ELSEWHERE), _ELSEWHERE),
+        (_of_another_cluster(), _ADDRESS),
+        (_of_another_identity(), _ADDRESS),
     ],
-    ids=["same certificate", "secret name", "source", "cluster", "identity"],
+    ids=["same certificate", "secret name", "source", "issued elsewhere", "cluster", "identity"],
 )
-def test_what_is_no_renewal_of_the_credential_comes_with_up_alone(now: dict[str, Any]) -> None:
-    assert _merged(now) == _outputs(_BEFORE)
-
-
-def test_a_credential_that_is_issued_elsewhere_is_as_before() -> None:
-    assert _merged(_outputs(_NOW, _ELSEWHERE), _outputs(_BEFORE, _ELSEWHERE)) == _outputs(_BEFORE, _ELSEWHERE)
+def test_what_is_no_renewal_of_the_credential_comes_with_up_alone(now: dict[str, Any], before: dict[str, Any]) -> None:
+    assert _merged(now, _outputs(_BEFORE, before)) == _outputs(_BEFORE, before)
 
 
 def test_a_stack_that_was_never_brought_up_whole_has_no_outputs_afterwards() -> None:

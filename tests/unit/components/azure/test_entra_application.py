@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -80,15 +79,6 @@ def test_the_deployer_owns_the_application_which_has_the_stacks_tag(application:
     assert application.one(PRINCIPAL, "cpo-principal").inputs == {"clientId": CLIENT_ID, "owners": [DEPLOYER]}
     for resource_type in (APPLICATION, PRINCIPAL):
         assert list(application.one(resource_type).request.ignoreChanges) == ["owners"], "of a run by somebody else"
-
-
-@pytest.mark.parametrize("protect", [True, False])
-def test_only_the_application_is_protected_against_deletion(protect: bool) -> None:
-    recorder = built(protect=json.dumps(protect))
-
-    assert {resource.type for resource in recorder.registered if resource.request.protect} == (
-        {APPLICATION} if protect else set()
-    )
 
 
 @pytest.mark.parametrize("delivered", [None, "b7"])

@@ -63,13 +63,6 @@ def test_purge_protection_and_public_access_can_be_switched_off() -> None:
     assert properties["publicNetworkAccess"] == "Disabled"
 
 
-@pytest.mark.parametrize("protect", [True, False])
-def test_it_is_protected_against_deletion_where_the_settings_say_so(program: Program, protect: bool) -> None:
-    recorder = program(hostedClusters=[], protect=str(protect).lower())
-
-    assert recorder.one(VAULT_TYPE).request.protect is protect
-
-
 IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
 ASSIGNMENT = "azure-native:authorization:RoleAssignment"
 GIVEN = ExistingIdentity(client_id="a-client-id", object_id="an-object-id")
@@ -123,33 +116,38 @@ def test_a_created_identity_gets_the_role_and_a_command_that_attaches_it() -> No
     assert without_cluster.count("--resource-group '<the nodes' resource group>'") == 2
 
 
-def test_by_default_it_is_the_identity_of_the_aks_add_on(program: Program) -> None:
-    recorder = program(hostedClusters=[])
-
-    assert recorder.stack_outputs.values["keyVaultUserClientId"] == ADD_ON["clientId"]
-    assert "keyVaultUserObjectId" not in recorder.stack_outputs.values, "it is for roles on single secrets"
-    assert recorder.one(ASSIGNMENT).inputs["principalId"] == ADD_ON["objectId"]
-
-
-def test_an_existing_one_is_taken_from_the_configuration(program: Program) -> None:
-    existing = {
-        "clientId": "cccccccc-0000-4000-8000-000000000001",
-        "objectId": "cccccccc-0000-4000-8000-000000000002",
-    }
-    recorder = program(hostedClusters=[], keyVaultUser={"source": "existing", **existing})
-
-    assert recorder.stack_outputs.values["keyVaultUserClientId"] == existing["clientId"]
-    assert recorder.one(ASSIGNMENT).inputs["principalId"] == existing["objectId"]
-
-
-def test_one_to_create_is_attached_to_the_nodes_of_the_management_cluster(program: Program) -> None:
-    without_add_on = lookups(getManagedCluster={"nodeResourceGroup": "MC_aks"})
-    recorder = program(hostedClusters=[], keyVaultUser={"source": "created", "name": "kv-user"}, invokes=without_add_on)
-
-    assert recorder.one(IDENTITY).inputs["resourceName"] == "kv-user"
+@pytest.mark.parametrize(
+    ("given", "client_id", "object_id"),
+    [
+        (None, ADD_ON["clientId"], ADD_ON["objectId"]),
+        (
+            {
+                "source": "existing",
+                "clientId": "cccccccc-0000-4000-8000-000000000001",
+                "objectId": "cccccccc-0000-4000-8000-000000000002",
+            },
+            "cccccccc-0000-4000-8000-000000000001",
+            "cccccccc-0000-4000-8000-000000000002",
+        ),
+        (
+            {"source": "created", "name": "kv-user"},
+            a_uuid("key-vault-user-identity", "client"),
+            a_uuid("key-vault-user-identity", "principal"),
+        ),
+    ],
+    ids=["the add-on's by default", "an existing one", "one to create"],
+)
+def test_the_configuration_says_which_identity_it_is(
+    program: Program, given: dict[str, str] | None, client_id: str, object_id: str
+) -> None:
+    cluster = lookups(getManagedCluster={"nodeResourceGroup": "MC_aks"}) if given else lookups()
+    recorder = program(hostedClusters=[], keyVaultUser=given, invokes=cluster)
     outputs = recorder.stack_outputs.values
-    assert outputs["keyVaultUserClientId"] == a_uuid("key-vault-user-identity", "client")
-    assert "--resource-group 'MC_aks'" in outputs["keyVaultUserAttachCommand"]
+
+    assert (outputs["keyVaultUserClientId"], recorder.one(ASSIGNMENT).inputs["principalId"]) == (client_id, object_id)
+    assert "keyVaultUserObjectId" not in outputs, "it is for roles on single secrets"
+    if given and given["source"] == "created":
+        assert "--resource-group 'MC_aks'" in outputs["keyVaultUserAttachCommand"]
 
 
 def test_with_single_secrets_it_may_read_each_and_nothing_else(program: Program) -> None:

@@ -61,17 +61,6 @@ def test_without_kms_the_users_own_encryption_is_kept(program: Program) -> None:
     assert applied["spec"]["secretEncryption"] == own
 
 
-def test_with_kms_another_encryption_is_a_conflict(program: Program) -> None:
-    given = {"manifest": {"spec": {"secretEncryption": {"type": "aescbc"}}}, "serviceAccountSigningKey": "key"}
-
-    recorder = program(
-        clusterSide="hypershift", hostedClusters=[hosted_cluster(hostedCluster=given)], options={"refused": True}
-    )
-
-    place = "hostedClusters[0].hostedCluster.manifest.spec.secretEncryption.type"
-    assert recorder.problems == [(place, "hosted-cluster-conflict")]
-
-
 def test_a_backup_key_in_the_same_vault_is_in_the_specification(program: Program) -> None:
     before = {**ACTIVE, "keyVersion": "f" * 32}
 

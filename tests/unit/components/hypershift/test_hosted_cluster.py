@@ -22,7 +22,7 @@ from tests.unit.components.world import (
     hosted_cluster,
     lookups,
 )
-from tests.unit.specification import GROUPS, TENANT, specification
+from tests.unit.specification import GROUPS, specification
 
 MANAGED, NSG, NETWORK, DNS = (f"{GROUPS}/{name}" for name in ("hc1-managed", "hc1-nsg", "hc1-network", "dns-dev"))
 
@@ -157,11 +157,6 @@ def test_with_builtin_roles_a_role_is_not_assigned_again_inside_of_its_scope(pro
     assert grants(recorder, "hc1-file") == {(role, MANAGED), (role, SECURITY_GROUP)}
 
 
-@pytest.fixture(scope="module")
-def without_registry(program: Program) -> RecordingMonitor:
-    return program(hostedClusters=[hosted_cluster(identities={"imageRegistry": {"enabled": False}})])
-
-
 def test_a_role_that_an_identity_keeps_is_at_the_same_scopes(program: Program) -> None:
     kept = "7d8bb4e4-6fa7-4545-96cf-20fce11b705d"
     cluster = hosted_cluster(identities={"controlPlaneOperator": {"customRole": kept}})
@@ -172,26 +167,26 @@ def test_a_role_that_an_identity_keeps_is_at_the_same_scopes(program: Program) -
     assert grants(recorder, "hc1-disk") == {(ROLES["disk"][0], MANAGED)}
 
 
-def test_an_identity_that_is_off_has_no_key_in_the_specification(without_registry: RecordingMonitor) -> None:
-    outputs = without_registry.outputs_of("hc1")
+def test_an_identity_that_is_off_has_no_key_in_the_specification(program: Program) -> None:
+    """The guest's image registry keeps its own: HyperShift skips the control plane's only."""
+    cluster = hosted_cluster(identities={"imageRegistry": {"enabled": False}})
+    outputs = program(hostedClusters=[cluster]).outputs_of("hc1")
     identities = outputs["spec"]["platform"]["azure"]["azureAuthenticationConfig"]["managedIdentities"]
 
     assert "imageRegistry" not in identities["controlPlane"]
     assert "imageRegistry" not in outputs["control_plane"]
-
-
-def test_the_guests_image_registry_keeps_its_identity(without_registry: RecordingMonitor) -> None:
-    """HyperShift skips the control plane's only."""
-    assert without_registry.outputs_of("hc1")["data_plane"] == DATA_PLANE
+    assert outputs["data_plane"] == DATA_PLANE
 
 
 def test_secrets_can_be_named_and_encoded_otherwise(program: Program) -> None:
-    cluster = hosted_cluster(objectEncoding="hex", identities={"kms": {"secretName": "etcd"}})
-    recorder = program(hostedClusters=[cluster])
+    own = {"kms": {"secretName": "etcd", "objectEncoding": "hex"}}
+    recorder = program(hostedClusters=[hosted_cluster(objectEncoding="base64", identities=own)])
 
-    spec = recorder.outputs_of("hc1")["spec"]
-    kms = spec["secretEncryption"]["kms"]["azure"]["kms"]
+    outputs = recorder.outputs_of("hc1")
+    kms = outputs["spec"]["secretEncryption"]["kms"]["azure"]["kms"]
     assert (kms["credentialsSecretName"], kms["objectEncoding"]) == ("etcd", "hex")
+    found = {field: identity["objectEncoding"] for field, identity in outputs["control_plane"].items()}
+    assert found == {**dict.fromkeys(SECRETS, "base64"), "kms": "hex"}
     secret = recorder.one("idstack:index:CredentialSecret", "hc1-kms-credential-secret").inputs
     schedule = recorder.one("idstack:index:RenewalSchedule", "hc1-kms-entra-schedule").inputs
     assert [(resource["secretName"], resource["objectEncoding"]) for resource in (secret, schedule)] == [
@@ -202,25 +197,3 @@ def test_secrets_can_be_named_and_encoded_otherwise(program: Program) -> None:
     )
     objects = secret_provider_class.inputs["spec"]["parameters"]["objects"]
     assert objects == "\narray:\n  - |\n    objectName: etcd\n    objectEncoding: hex\n    objectType: secret\n"
-
-
-def test_an_identity_with_an_encoding_of_its_own_is_the_only_one_that_changes(program: Program) -> None:
-    recorder = program(hostedClusters=[hosted_cluster(identities={"ingress": {"objectEncoding": "base64"}})])
-
-    outputs = recorder.outputs_of("hc1")
-    control_plane = outputs["spec"]["platform"]["azure"]["azureAuthenticationConfig"]["managedIdentities"][
-        "controlPlane"
-    ]
-    changed = {field for field, identity in outputs["control_plane"].items() if identity["objectEncoding"] == "base64"}
-    assert changed == {"ingress"}
-    assert control_plane == {
-        "managedIdentitiesKeyVault": {"name": "kv-idstack-dev", "tenantID": TENANT},
-        **{field: managed_identity(field) for field in SECRETS if field != "kms"},
-        "ingress": {**managed_identity("ingress"), "objectEncoding": "base64"},
-    }
-
-
-def test_each_application_is_named_after_its_secret(stack: RecordingMonitor) -> None:
-    names = {resource.inputs["displayName"] for resource in stack.all("azuread:index/application:Application")}
-
-    assert names == {secret.removesuffix("-json") for _, secret, _ in SECRETS.values()}

@@ -62,15 +62,6 @@ def test_what_a_role_is_for_must_exist(program: Program, cluster: dict[str, Any]
     assert recorder.problems == [(f"hostedClusters[0].{key}", "resource-missing")]
 
 
-def test_the_storage_account_is_looked_up_in_its_group(backup: RecordingMonitor) -> None:
-    invoked = {call.function: call.arguments for call in backup.invoked}
-
-    assert invoked["azure-native:storage:getStorageAccount"] == {
-        "resourceGroupName": "backup-dev",
-        "accountName": "backupsdev",
-    }
-
-
 def test_the_upload_finds_its_document_where_hypershift_mounts_it(backup: RecordingMonitor) -> None:
     pod = backup.one("kubernetes:apps/v1:Deployment", "hc1-cluster-side-probe-etcd-backup-deployment").inputs["spec"][
         "template"
@@ -181,10 +172,10 @@ def test_the_outputs_name_the_managed_identities(stack: RecordingMonitor, manage
     assert "managedIdentities" not in stack.stack_outputs.values["hostedClusters"]["hc1"]
 
 
-def test_the_registry_must_exist(managed: RecordingMonitor) -> None:
+def test_their_resources_are_looked_up_in_their_groups(managed: RecordingMonitor) -> None:
     invoked = {call.function: call.arguments for call in managed.invoked}
 
-    assert invoked["azure-native:containerregistry:getRegistry"] == {
-        "resourceGroupName": "images-dev",
-        "registryName": "imagesdev",
-    }
+    account = {"resourceGroupName": "backup-dev", "accountName": "backupsdev"}
+    registry = {"resourceGroupName": "images-dev", "registryName": "imagesdev"}
+    assert invoked["azure-native:storage:getStorageAccount"] == account
+    assert invoked["azure-native:containerregistry:getRegistry"] == registry

@@ -13,7 +13,7 @@ from tests.unit.access_world import TENANT
 from tests.unit.components.existing_cluster import ADMIN, USER, ExistingClusterScenario
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor
-from tests.unit.components.world import GROUPS, KUBECONFIG, settings
+from tests.unit.components.world import KUBECONFIG, MANAGEMENT_CLUSTER, settings
 
 KUBERNETES = "pulumi:providers:kubernetes"
 
@@ -23,16 +23,8 @@ def test_the_kubernetes_provider_gets_the_kubeconfigs_contents_as_a_secret(stack
 
     assert provider.inputs["kubeconfig"] == KUBECONFIG
     assert provider.secrets == {"kubeconfig"}
-
-
-def test_objects_on_the_cluster_survive_a_new_address_of_it(stack: RecordingMonitor) -> None:
-    assert stack.one(KUBERNETES).inputs["clusterIdentifier"] == (
-        f"{GROUPS}/aks-dev/providers/Microsoft.ContainerService/managedClusters/aks-mgmt-dev"
-    )
-
-
-def test_a_change_by_hand_is_repaired_in_fields_of_any_owner(stack: RecordingMonitor) -> None:
-    assert stack.one(KUBERNETES).inputs["enablePatchForce"] in (True, "true")
+    assert provider.inputs["clusterIdentifier"] == MANAGEMENT_CLUSTER, "objects survive a new address of the cluster"
+    assert provider.inputs["enablePatchForce"] in (True, "true"), "a change by hand is repaired, whoever owns the field"
 
 
 def test_the_kubeconfigs_context_can_be_chosen(program: Program) -> None:

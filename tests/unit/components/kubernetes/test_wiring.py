@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -170,13 +169,6 @@ def test_what_has_another_meaning_already_is_not_overwritten(message: str) -> No
         wired(TAKEN[message], row("ingress").mounts[0])
 
 
-def test_two_identities_at_one_path_do_not_fit_into_one_container() -> None:
-    once = wired(pod(), row("disk").mounts[0], secret_provider_class="managed-azure-disk-csi")
-
-    with pytest.raises(WiringConflictError, match="volumeMounts of container 'main' already has '/mnt/certs'"):
-        wired(once, row("controlPlaneOperator").mounts[0])
-
-
 # No name that a mount needs starts with an `x`.
 _names = st.from_regex(r"x[a-z0-9]{0,5}", fullmatch=True)
 _values = st.one_of(st.text(max_size=5), st.integers(), st.booleans(), st.lists(st.text(max_size=3), max_size=2))
@@ -214,14 +206,6 @@ _pods: st.SearchStrategy[Pod] = st.builds(
     ),
     st.fixed_dictionaries({}, optional={"volumes": _entries("name"), "serviceAccountName": _names}),
 )
-_wraps: st.SearchStrategy[Callable[[Pod], dict[str, Any]]] = st.sampled_from(
-    [
-        lambda spec: spec,
-        lambda spec: {"kind": "Pod", "metadata": {"name": "x"}, "spec": spec},
-        lambda spec: {"kind": "StatefulSet", "spec": {"serviceName": "x", "template": {"spec": spec}}},
-        lambda spec: {"kind": "Job", "spec": {"template": {"metadata": {}, "spec": spec}}},
-    ]
-)
 _mounts = st.sampled_from([mount for identity in CONTROL_PLANE for mount in identity.mounts])
 
 
@@ -233,23 +217,12 @@ def _some_containers(data: st.DataObject, spec: Pod) -> set[str]:
     return data.draw(st.sets(st.sampled_from([container["name"] for container in _every_container(spec)]), min_size=1))
 
 
-@given(spec=_pods, wrap=_wraps, mount=_mounts, data=st.data())
-def test_wiring_twice_is_wiring_once(
-    spec: Pod, wrap: Callable[[Pod], dict[str, Any]], mount: Mount, data: st.DataObject
-) -> None:
+@given(spec=_pods, mount=_mounts, data=st.data())
+def test_wiring_twice_is_wiring_once(spec: Pod, mount: Mount, data: st.DataObject) -> None:
     containers = _some_containers(data, spec)
-    once = wired(wrap(spec), mount, *containers)
+    once = wired(spec, mount, *containers)
 
     assert wired(once, mount, *containers) == once
-
-
-@given(spec=_pods, wrap=_wraps, mount=_mounts, data=st.data())
-def test_the_kind_of_workload_makes_no_difference(
-    spec: Pod, wrap: Callable[[Pod], dict[str, Any]], mount: Mount, data: st.DataObject
-) -> None:
-    containers = _some_containers(data, spec)
-
-    assert wired(wrap(spec), mount, *containers) == wrap(wired(spec, mount, *containers))
 
 
 @given(spec=_pods, mount=_mounts, data=st.data())

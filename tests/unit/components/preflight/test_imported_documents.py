@@ -319,19 +319,9 @@ def test_nothing_is_asked_without_a_key(monkeypatch: pytest.MonkeyPatch) -> None
     assert read_existing_keys(settings(), VAULT).problems == []
 
 
-def test_a_key_that_is_not_published_is_refused(azure: FakeAzure, monkeypatch: pytest.MonkeyPatch) -> None:
-    named = {**public_half(OTHER_KEY).jwk, "kid": "published"}
-    azure.documents[f"{ISSUER}/openid/v1/jwks"] = jwks_document([named])
-    mine = public_half(PEM)
-    monkeypatch.setattr(
-        "components.preflight.imported_documents.public_half", lambda _: type(mine)("mine", mine.pem, mine.jwk)
-    )
-
-    assert refusals(vaultSecretName="sa") == [(KEY, "signing-key-not-in-issuer")]
-
-
-def test_another_key_under_the_same_id_is_refused(azure: FakeAzure, monkeypatch: pytest.MonkeyPatch) -> None:
-    azure.documents[f"{ISSUER}/openid/v1/jwks"] = jwks_document([{**public_half(OTHER_KEY).jwk, "kid": "mine"}])
+@pytest.mark.parametrize("kid", ["published", "mine"], ids=["not published", "another key under its id"])
+def test_a_key_that_is_not_published_is_refused(azure: FakeAzure, monkeypatch: pytest.MonkeyPatch, kid: str) -> None:
+    azure.documents[f"{ISSUER}/openid/v1/jwks"] = jwks_document([{**public_half(OTHER_KEY).jwk, "kid": kid}])
     mine = public_half(PEM)
     monkeypatch.setattr(
         "components.preflight.imported_documents.public_half", lambda _: type(mine)("mine", mine.pem, mine.jwk)

@@ -11,7 +11,6 @@ import pytest
 
 from components.azure.providers import Deployer
 from components.preflight.preflight import check_tenant
-from tests.unit.components import world
 from tests.unit.components.program import Program
 from tests.unit.components.world import DEPLOYER, DEPLOYER_CLIENT, GROUPS, TENANT, hosted_cluster, lookups
 
@@ -98,25 +97,28 @@ _GOVERNMENT_KMS: Final = {
 }
 
 
-def warned(program: Program, monkeypatch: pytest.MonkeyPatch, cloud: str, **cluster: Any) -> list[str]:
-    found: list[str] = []
-    monkeypatch.setattr("pulumi.log.warn", found.append)
+@pytest.mark.parametrize(
+    ("cloud", "backups", "warnings"),
+    [
+        ("AzureUSGovernmentCloud", _BACKUPS, 1),
+        ("AzureUSGovernmentCloud", {}, 0),
+        ("AzurePublicCloud", _BACKUPS, 0),
+    ],
+)
+def test_backups_in_a_sovereign_cloud_are_a_warning(
+    program: Program, monkeypatch: pytest.MonkeyPatch, cloud: str, backups: dict[str, Any], warnings: int
+) -> None:
+    warned: list[str] = []
+    monkeypatch.setattr("pulumi.log.warn", warned.append)
     kms = {} if cloud == "AzurePublicCloud" else {"kms": _GOVERNMENT_KMS}
-    program(cloud=cloud, hostedClusters=[hosted_cluster(**kms, **cluster)], lookups_only=True, invokes=world.lookups())
-    return found
+    program(cloud=cloud, hostedClusters=[hosted_cluster(**kms, **backups)], lookups_only=True)
 
-
-def test_backups_in_a_sovereign_cloud_are_a_warning(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert warned(program, monkeypatch, "AzureUSGovernmentCloud", **_BACKUPS) == [
-        "idstack:hostedClusters[0] has etcdBackup, and HyperShift uploads etcd backups to "
-        "<account>.blob.core.windows.net alone, which AzureUSGovernmentCloud does not have "
-        "(openshift/hypershift#9457): the identity is made, and an HCPEtcdBackup fails"
-    ]
-
-
-def test_backups_in_the_public_cloud_are_none(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert warned(program, monkeypatch, "AzurePublicCloud", **_BACKUPS) == []
-
-
-def test_a_sovereign_cloud_without_backups_is_none(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert warned(program, monkeypatch, "AzureUSGovernmentCloud") == []
+    assert (
+        warned
+        == [
+            "idstack:hostedClusters[0] has etcdBackup, and HyperShift uploads etcd backups to "
+            "<account>.blob.core.windows.net alone, which AzureUSGovernmentCloud does not have "
+            "(openshift/hypershift#9457): the identity is made, and an HCPEtcdBackup fails"
+        ]
+        * warnings
+    )

@@ -142,16 +142,18 @@ def refused(program: Program, invokes: Mapping[str, Any], **changes: Any) -> lis
     return recorder.problems
 
 
-def test_a_shared_stack_that_does_not_exist_is_one_problem(program: Program) -> None:
-    invokes = {**lookups(), "pulumi:pulumi:readStackOutputs": Exception(f'unknown stack "{SHARED}"')}
+@pytest.mark.parametrize(
+    ("answer", "name", "rule"),
+    [
+        (Exception(f'unknown stack "{SHARED}"'), SHARED, "shared-stack-missing"),
+        (Exception("blob: 403 forbidden"), SHARED, "shared-stack-unreadable"),
+        ({"outputs": {}, "secretOutputNames": []}, "organization/idstack/test", "shared-stack-is-this-stack"),
+    ],
+)
+def test_a_stack_that_shares_nothing_is_one_problem(program: Program, answer: Any, name: str, rule: str) -> None:
+    found = refused(program, {**lookups(), "pulumi:pulumi:readStackOutputs": answer}, sharedStack=name)
 
-    assert refused(program, invokes) == [("sharedStack", "shared-stack-missing")]
-
-
-def test_a_backend_that_does_not_answer_is_an_error_of_its_own(program: Program) -> None:
-    invokes = {**lookups(), "pulumi:pulumi:readStackOutputs": Exception("blob: 403 forbidden")}
-
-    assert refused(program, invokes) == [("sharedStack", "shared-stack-unreadable")]
+    assert found == [("sharedStack", rule)]
 
 
 @pytest.mark.parametrize(
@@ -194,12 +196,6 @@ def test_an_unused_secret_output_does_not_matter(program: Program) -> None:
     outputs = {**OUTPUTS, "ownAddition": "secret"}
 
     assert program(invokes=exporting(outputs, "ownAddition"), **CLUSTER_STACK, lookups_only=True).failure is None
-
-
-def test_a_stack_does_not_share_with_itself(program: Program) -> None:
-    problems = refused(program, lookups(), sharedStack="organization/idstack/test")
-
-    assert problems == [("sharedStack", "shared-stack-is-this-stack")]
 
 
 def test_tenant_subscription_and_management_cluster_are_the_shared_stacks(program: Program) -> None:
