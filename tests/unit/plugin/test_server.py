@@ -124,6 +124,7 @@ def test_a_diff_names_paths_and_replacement(stub: provider_pb2_grpc.ResourceProv
         "name": provider_pb2.PropertyDiff.UPDATE_REPLACE,
         'tags["the \\"cost.center\\""]': provider_pb2.PropertyDiff.ADD,
     }
+    assert all(change.inputDiff for change in diff.detailedDiff.values()), "one of an output prints as a deletion"
     ignored = stub.Diff(
         provider_pb2.DiffRequest(
             urn=_URN, old_inputs=to_struct({"a": 1}), news=to_struct({"a": 2}), ignoreChanges=["a"]

@@ -89,7 +89,7 @@ def test_somebody_elses_secret_is_not_taken_over(in_azure: ArmWorld) -> None:
 def test_another_stacks_key_is_neither_taken_over_nor_replaced(in_azure: ArmWorld, tmp_path: Path) -> None:
     state = created(ownerId="theirs")
     pem = stored(in_azure)
-    (tmp_path / "key.pem").write_text(service_account_key.make())
+    (tmp_path / "key.pem").write_text(service_account_key.make(2048))
     own = public_half((tmp_path / "key.pem").read_text()).key_id
     file: dict[str, Any] = {"source": "file", "file": str(tmp_path / "key.pem"), "fileKeyId": own}
 
