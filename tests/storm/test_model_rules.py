@@ -134,6 +134,9 @@ def world(monkeypatch: pytest.MonkeyPatch) -> FakeWorld:
     return made
 
 
+Check = Callable[[FakeWorld], object]
+
+
 def _lose_a_secret(world: FakeWorld) -> None:
     del world.versions["cloudProvider"]
     del world.signs_in_with["cloudProvider"]
@@ -147,104 +150,115 @@ def _certificates(world: FakeWorld, *keys: str) -> None:
     world.registered["app"] = world.in_state["app"] = set(keys)
 
 
+def _whole(world: FakeWorld) -> None:
+    model.require_whole(world.as_world())
+
+
+def _mounted(world: FakeWorld) -> None:
+    model.require_mounted(world.as_world())
+
+
+def _valid(world: FakeWorld) -> None:
+    model.require_valid(world.as_world())
+
+
+def _destroyed(world: FakeWorld) -> None:
+    world.cloud = world.cloud - {_VAULT} | {("keyvault-secret", "deleted")}
+    model.require_destroyed(world.as_world())
+
+
+def _withdrawn(world: FakeWorld) -> None:
+    model.require_withdrawn(world.as_world(), {_USED})
+
+
+def _no_key_in_clear(world: FakeWorld) -> None:
+    world.printed = ["first", "second"]
+    model.require_no_key_in_clear(world.as_world())
+    assert list(world.searched.values()) == world.printed, "what commands printed is searched as well"
+
+
+def _nothing_left(world: FakeWorld) -> None:
+    model.require_nothing_left(world.as_world())
+
+
+def _gone(world: FakeWorld) -> None:
+    model.require_gone(world.as_world(), "local-hc2")
+
+
+def _left(world: FakeWorld, file: str) -> None:
+    (world.root / file).parent.mkdir(parents=True, exist_ok=True)
+    (world.root / file).touch()
+
+
+def _dates(begin: int, end: int) -> dict[str, str]:
+    return {
+        name: rfc3339.render(_NOW + timedelta(days=day)) for name, day in (("not_before", begin), ("not_after", end))
+    }
+
+
+def _valid_from_to(begin: int, end: int) -> Check:
+    return lambda world: world.signs_in_with.update(cloudProvider=_dates(begin, end))
+
+
+_STATE: Final = "state/pulumi/backend/.pulumi/stacks/idstack/local-hc2.json"
+_REGISTERED: Final = "registered certificates"
+_ONE_OR_TWO: Final = "an application has one certificate or two"
+_ELSE: Final = "the pods mount something else"
+_NO_DAY: Final = r"a day without a valid certificate: \{'cloudProvider'\}"
+_BACK: Final = "a leaked certificate is registered or in the vault"
+
+
 @pytest.mark.parametrize(
-    ("spoil", "rule"),
+    ("holds", "spoil", "rule"),
     [
-        (lambda world: world.state.append(_VAULT), "the state has something twice"),
-        (lambda world: world.cloud.add(("azure", "orphan")), "orphans, or lost things"),
-        (lambda world: world.cloud.clear(), "orphans, or lost things"),
-        (lambda world: world.registered.update(app={"k1", "k2"}), "registered certificates"),
-        (lambda world: world.registered.pop("app"), "registered certificates"),
-        (lambda world: _certificates(world), "an application has one certificate or two"),
-        (lambda world: _certificates(world, "k1", "k2", "k3"), "an application has one certificate or two"),
-        (_lose_a_secret, "a credential is missing in the vault"),
-        (lambda world: world.signs_in_with.update(cloudProvider="x"), "the vault's tags name another certificate"),
-        (lambda world: _old_version(world, enabled=True), "old versions can be read"),
-        (lambda world: world.left.append("pulumi up"), "a command's processes are left"),
+        (_whole, lambda world: world.state.append(_VAULT), "the state has something twice"),
+        (_whole, lambda world: world.cloud.add(("azure", "orphan")), "orphans, or lost things"),
+        (_whole, lambda world: world.cloud.clear(), "orphans, or lost things"),
+        (_whole, lambda world: world.registered.update(app={"k1", "k2"}), _REGISTERED),
+        (_whole, lambda world: world.registered.pop("app"), _REGISTERED),
+        (_whole, lambda world: _certificates(world), _ONE_OR_TWO),
+        (_whole, lambda world: _certificates(world, "k1", "k2", "k3"), _ONE_OR_TWO),
+        (_whole, _lose_a_secret, "a credential is missing in the vault"),
+        (_whole, lambda world: world.signs_in_with.update(cloudProvider="x"), "tags name another certificate"),
+        (_whole, lambda world: _old_version(world, enabled=True), "old versions can be read"),
+        (_whole, lambda world: world.left.append("pulumi up"), "a command's processes are left"),
+        (_mounted, lambda world: world.mounts.pop(), _ELSE),
+        (_mounted, lambda world: world.mounts.append("older"), _ELSE),
+        (_mounted, lambda world: world.mounts.append(""), _ELSE),
+        (_mounted, lambda world: world.mounts.clear(), _ELSE),
+        (_valid, _valid_from_to(1, 3), _NO_DAY),
+        (_valid, _valid_from_to(-3, -1), _NO_DAY),
+        (_valid, _valid_from_to(-3, 0), _NO_DAY),
+        (_destroyed, lambda world: world.cloud.add(("arm", "identity")), "the stack's resources are left"),
+        (_destroyed, lambda world: world.lost.add(_SEEDED), "what was there before the stack is gone"),
+        (_withdrawn, lambda world: world.certificates.append(_registration(None)), _BACK),
+        (_withdrawn, lambda world: world.versions.update(cloudProvider=[version(_USED)]), _BACK),
+        (_no_key_in_clear, lambda world: world.places.update(log="key"), "a private key is in clear"),
+        (_nothing_left, lambda world: world.left.append("localcloud"), "processes are left"),
+        (_nothing_left, lambda world: world.state.mkdir(), "the local cloud's files are left"),
+        (_gone, lambda world: _left(world, _STATE), "the other stack is not gone"),
+        (_gone, lambda world: _left(world, "Pulumi.local-hc2.yaml"), "the other stack is not gone"),
     ],
 )
-def test_what_is_not_whole_is_found(world: FakeWorld, spoil: Callable[[FakeWorld], object], rule: str) -> None:
-    model.require_whole(world.as_world())
+def test_each_rule_holds_until_its_world_is_spoilt(
+    world: FakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, holds: Check, spoil: Check, rule: str
+) -> None:
+    monkeypatch.setattr(model, "_MOUNTED_WITHIN", 0)
+    if holds in (_nothing_left, _gone):
+        world.root, world.state = tmp_path, tmp_path / "state"
+    if holds is _valid:
+        world.signs_in_with = dict.fromkeys(SECRETS, _dates(0, 1))
+    world.certificates = [_registration("2026-11-23T00:00:00Z")]
+    holds(world)
     spoil(world)
     with pytest.raises(BrokenError, match=rule):
-        model.require_whole(world.as_world())
+        holds(world)
 
 
 def test_two_certificates_and_old_versions_that_are_disabled_are_whole(world: FakeWorld) -> None:
     _certificates(world, "k1", "k2")
     _old_version(world, enabled=False)
-    model.require_whole(world.as_world())
-
-
-def test_a_credential_that_is_refused_is_found(world: FakeWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_: object) -> str:
-        raise RuntimeError("AADSTS700027")
-
-    monkeypatch.setattr(model, "bare_sign_in", refuse)
-    with pytest.raises(RuntimeError, match="AADSTS700027"):
-        model.require_whole(world.as_world())
-
-
-@pytest.mark.parametrize("mounts", [["cloudProvider"], ["cloudProvider", "older"], ["cloudProvider", ""], []])
-def test_a_pod_without_what_the_vault_has_is_found(
-    world: FakeWorld, monkeypatch: pytest.MonkeyPatch, mounts: list[str]
-) -> None:
-    model.require_mounted(world.as_world())
-    monkeypatch.setattr(model, "_MOUNTED_WITHIN", 0)
-    world.mounts = mounts
-    with pytest.raises(BrokenError, match="the pods mount something else"):
-        model.require_mounted(world.as_world())
-
-
-def test_what_down_leaves_is_found(tmp_path: Path) -> None:
-    world = FakeWorld(state=tmp_path / "gone")
-    model.require_nothing_left(world.as_world())
-    world.left.append("localcloud")
-    with pytest.raises(BrokenError, match="processes are left"):
-        model.require_nothing_left(world.as_world())
-    world.left.clear()
-    (tmp_path / "gone").mkdir()
-    with pytest.raises(BrokenError, match="the local cloud's files are left"):
-        model.require_nothing_left(world.as_world())
-
-
-@pytest.mark.parametrize(
-    ("spoil", "rule"),
-    [
-        (lambda world: world.cloud.add(("arm", "identity")), "the stack's resources are left"),
-        (lambda world: world.lost.add(_SEEDED), "what was there before the stack is gone"),
-    ],
-)
-def test_what_destroy_leaves_or_takes_along_is_found(
-    world: FakeWorld, spoil: Callable[[FakeWorld], object], rule: str
-) -> None:
-    world.cloud = {("keyvault-secret", "deleted")}
-    model.require_destroyed(world.as_world())
-    spoil(world)
-    with pytest.raises(BrokenError, match=rule):
-        model.require_destroyed(world.as_world())
-
-
-@pytest.mark.parametrize("days", [(1, 3), (-3, -1), (-3, 0)])
-def test_a_day_without_a_valid_certificate_is_found(world: FakeWorld, days: tuple[int, int]) -> None:
-    def valid(begin: int, end: int) -> dict[str, str]:
-        dates = {"not_before": begin, "not_after": end}
-        return {name: rfc3339.render(_NOW + timedelta(days=day)) for name, day in dates.items()}
-
-    world.signs_in_with = dict.fromkeys(SECRETS, valid(0, 1))
-    model.require_valid(world.as_world())
-    world.signs_in_with["cloudProvider"] = valid(*days)
-    with pytest.raises(BrokenError, match=r"a day without a valid certificate: \{'cloudProvider'\}"):
-        model.require_valid(world.as_world())
-
-
-def test_a_key_in_a_file_or_in_what_was_printed_is_found(world: FakeWorld) -> None:
-    world.printed += ["first", "second"]
-    model.require_no_key_in_clear(world.as_world())
-    assert list(world.searched.values()) == ["first", "second"], "what commands printed is searched as well"
-    world.places = {"log": "key"}
-    with pytest.raises(BrokenError, match="a private key is in clear"):
-        model.require_no_key_in_clear(world.as_world())
+    _whole(world)
 
 
 @pytest.mark.parametrize(
@@ -312,15 +326,6 @@ def test_what_leaked_is_what_is_withdrawn(world: FakeWorld, kind: Kind) -> None:
     assert Credentials(world.as_world()).leaked(Operation(kind, "cloudProvider-now")) == withdrawn
 
 
-def test_a_withdrawn_certificate_that_is_back_is_found(world: FakeWorld) -> None:
-    world.certificates = [_registration("2026-11-23T00:00:00Z")]
-    model.require_withdrawn(world.as_world(), {_USED})
-    for registered, current in ((None, "other"), ("2026-11-23T00:00:00Z", _USED)):
-        world.certificates, world.versions["cloudProvider"] = [_registration(registered)], [version(current)]
-        with pytest.raises(BrokenError, match="a leaked certificate is registered or in the vault"):
-            model.require_withdrawn(world.as_world(), {_USED})
-
-
 @pytest.mark.parametrize("now", [{}, {("arm", "role"): "b"}, {("arm", "role"): "a", ("arm", "another"): "c"}])
 def test_what_another_stack_deletes_changes_or_makes_is_found(now: dict[tuple[str, str], str]) -> None:
     before = {("arm", "role"): "a"}
@@ -341,18 +346,6 @@ def test_an_infra_id_that_is_not_refused_for_whose_it_is_is_found(code: int, pri
     model.require_refused_for(Done(("up",), 1, "which a hosted cluster of the stack local has; accepted: "), "local")
     with pytest.raises(BrokenError, match="it was not refused for whose infraID it is"):
         model.require_refused_for(Done(("up",), code, printed), "local")
-
-
-@pytest.mark.parametrize(
-    "left", ["state/pulumi/backend/.pulumi/stacks/idstack/local-hc2.json", "Pulumi.local-hc2.yaml"]
-)
-def test_another_stack_that_stays_is_found(tmp_path: Path, left: str) -> None:
-    world = FakeWorld(state=tmp_path / "state", root=tmp_path)
-    model.require_gone(world.as_world(), "local-hc2")
-    (tmp_path / left).parent.mkdir(parents=True, exist_ok=True)
-    (tmp_path / left).touch()
-    with pytest.raises(BrokenError, match="the other stack is not gone"):
-        model.require_gone(world.as_world(), "local-hc2")
 
 
 def _listed(*ids: str, not_ours: str | None = _FOREIGN) -> list[dict[str, Any]]:
@@ -389,3 +382,47 @@ def test_what_a_foreign_recovery_adopts_or_does_not_explain_is_found(world: Fake
         things.require_not_adopted(Done(("recover",), 0, _WHOSE), [stack], [stack, adopted])
     with pytest.raises(BrokenError, match="it does not say whose they are"):
         things.require_not_adopted(Done(("recover",), 1, "it is too soon"), [stack], [stack])
+
+
+_KEY: Final = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ=="
+
+
+@pytest.mark.parametrize(
+    ("code", "printed", "broken"),
+    [
+        (1, "Traceback (most recent call last):\n  File ...", "a trace was printed"),
+        (0, "Traceback (most recent call last):\n  File ...", "a trace was printed"),
+        (1, "error: update failed", "the error names no cause"),
+        (0, f"certificate: {_KEY}", "a private key was printed"),
+        *(
+            (0, base64.b64encode(f"{' ' * shift}{_KEY}".encode()).decode(), "a private key was printed")
+            for shift in range(3)
+        ),
+    ],
+)
+def test_what_a_command_must_not_print_is_found(code: int, printed: str, broken: str) -> None:
+    with pytest.raises(BrokenError, match=broken):
+        model.require_a_cause(Done(("up",), code, printed))
+
+
+@pytest.mark.parametrize(
+    ("code", "printed"),
+    [
+        (0, "Resources:\n    196 unchanged"),
+        (1, "error: `pulumi up` was killed by signal 9. `.venv/bin/idstack recover --stack local` unlocks the stack"),
+        (0, "-----BEGIN CERTIFICATE-----"),
+        (0, base64.b64encode(b"-----BEGIN CERTIFICATE-----").decode()),
+    ],
+)
+def test_a_command_may_fail_if_it_says_why(code: int, printed: str) -> None:
+    model.require_a_cause(Done(("up",), code, printed))
+
+
+@pytest.mark.parametrize(
+    "printed", ["`.venv/bin/idstack rotate --force` gets out", "`az keyvault secret set-attributes --id ...`"]
+)
+def test_what_was_tampered_with_may_be_refused_if_the_way_out_is_named(printed: str) -> None:
+    model.require_a_way_out(Done(("renew",), 1, printed))
+    model.require_a_way_out(Done(("renew",), 0, ""))
+    with pytest.raises(BrokenError, match="it names no way out"):
+        model.require_a_way_out(Done(("renew",), 1, "it is too soon"))
