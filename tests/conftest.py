@@ -16,7 +16,6 @@ from localcloud.testing.running import LocalEnvironment, running_cloud
 from tests.architecture.source import ROOT
 from tests.groups import check_group, end_group, group_of, shared
 from tests.harness import LocalStack, running_stack
-from tests.left_out import LeftOut
 from tests.seeds import extended_seed
 
 # The duration of an example depends more on the machine than on the code. `make nightly` asks for the deep profile.
@@ -30,8 +29,7 @@ _UNITS: Final = ROOT / "tests/unit"
 pytest_plugins = ["localcloud.testing.fixtures"]
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(LeftOut())
+def pytest_configure() -> None:
     # A shell starts what runs in the background with SIGINT ignored; the tests of interruptions, and the commands that
     # they start, would inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

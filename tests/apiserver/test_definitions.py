@@ -99,29 +99,3 @@ def test_without_strict_validation_a_misspelt_field_is_dropped(deployer: httpx.C
     assert taken.status_code == 201
     assert taken.json()["spec"]["platform"]["azure"]["resourceGroup"] == "default"
     assert f"{azure}.resourceGroupName" in taken.headers["Warning"]
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"keyvaultName": 7}, "spec.parameters.keyvaultName in body must be of type string"),
-        ({"usePodIdentity": False}, "spec.parameters.usePodIdentity in body must be of type string"),
-        ({"objects": ["array"]}, "spec.parameters.objects in body must be of type string"),
-    ],
-)
-def test_a_parameter_of_a_class_that_is_no_text_is_refused(
-    deployer: httpx.Client, parameters: dict[str, Any], message: str
-) -> None:
-    refused = deployer.post(
-        "/apis/secrets-store.csi.x-k8s.io/v1/namespaces/default/secretproviderclasses",
-        params=_DRY_RUN,
-        json={
-            "apiVersion": "secrets-store.csi.x-k8s.io/v1",
-            "kind": "SecretProviderClass",
-            "metadata": {"name": "c"},
-            "spec": {"provider": "azure", "parameters": parameters},
-        },
-    )
-
-    assert refused.status_code == 422
-    assert message in refused.json()["message"]

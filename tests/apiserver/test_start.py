@@ -10,6 +10,8 @@ import httpx
 import pytest
 
 from localcloud.testing.running import ended, processes
+from localcloud.testing.upstream_definitions import upstream
+from tests.apiserver.installed import PATH, installed
 from tests.harness import LocalStack
 
 _NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "daemon", "kubelet")
@@ -62,3 +64,12 @@ def test_a_killed_control_plane_comes_back_with_everything(
     assert all(name in printed for name in names)
     with stack.kubernetes() as again:
         assert {pod["metadata"]["uid"] for pod in again.get(_PODS).json()["items"]} == before
+
+
+def test_a_start_leaves_what_another_manager_has_applied(stack: LocalStack, administrator: httpx.Client) -> None:
+    definition = upstream("azureclusteridentities")
+    with installed(administrator, definition):
+        assert "runs already" in stack.local_cloud("start")
+        found = administrator.get(PATH.format(definition["metadata"]["name"])).raise_for_status().json()
+    schema = found["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    assert schema["description"].startswith("AzureClusterIdentity is the Schema")

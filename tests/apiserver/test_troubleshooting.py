@@ -42,17 +42,6 @@ def test_the_page_has_the_commands_that_hypershift_names() -> None:
     assert "kubectl describe secretproviderclasspodstatus -n clusters-hc1" in documented()
 
 
-def test_the_classes_of_nine_identities_are_listed(stack: LocalStack) -> None:
-    listed = kubectl(stack, "get", "secretproviderclass", "-n", _NAMESPACE, "-o", "name").stdout.splitlines()
-
-    prefix = "secretproviderclass.secrets-store.csi.x-k8s.io/managed-azure-"
-    names = [
-        *("cloud-provider", "cpo", "disk-csi", "file-csi", "image-registry", "ingress", "kms", "network"),
-        "nodepool-management",
-    ]
-    assert listed == [f"{prefix}{name}" for name in names]
-
-
 def test_a_status_tells_what_is_mounted_where(stack: LocalStack) -> None:
     printed = kubectl(stack, "describe", "secretproviderclasspodstatus", "-n", _NAMESPACE).stdout
 

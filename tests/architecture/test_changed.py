@@ -23,7 +23,7 @@ def test_what_needs_a_changed_file_is_reached_through_others() -> None:
     ("side", "changed", "tests", "others"),
     [
         pytest.param(
-            PROGRAM, "ops/graph/layout.py", "unit/ops/graph engine/test_graph.py", "unit/components", id="import"
+            PROGRAM, "ops/graph/layout.py", "unit/ops/graph engine/test_on_call.py", "unit/components", id="import"
         ),
         pytest.param(
             PROGRAM, "provider/keys.py", "unit/provider engine/test_drift.py e2e", "unit/policies", id="plugin"

@@ -14,9 +14,9 @@ from kubernetes import client, config
 from identity.resource_types import NETWORK_API
 from localcloud.testing import networks
 from localcloud.testing.arm import SUBSCRIPTION
-from tests.engine.changing import CLASSES, GIVEN, MOUNTS, RELEASE, another_imported, refusal, with_applications
+from tests.engine.changing import CLASSES, GIVEN, MOUNTS, RELEASE, another_imported, with_applications
 from tests.engine.out_of_band import OutOfBand
-from tests.harness import LocalStack, running_stack
+from tests.harness import running_stack
 
 pytestmark = pytest.mark.slow
 
@@ -75,14 +75,6 @@ class ClusterContents:
             for hosted_cluster in self._list("clusters", HOSTED_CLUSTERS)
         }
 
-    def report_encryption(self, name: str, active: dict[str, str]) -> None:
-        """Write into the status which key has encrypted etcd, as HyperShift does."""
-        group, version, plural = HOSTED_CLUSTERS
-        status = {"secretEncryption": {"activeKey": {"provider": "Azure", "azure": active}}}
-        self._objects.patch_namespaced_custom_object_status(
-            group, version, "clusters", plural, name, {"status": status}
-        )
-
     def side(self, namespace: str) -> dict[str, Any]:
         """SecretProviderClasses and Deployments of one control plane."""
         classes, deployments = self._list(namespace, CLASS_RESOURCE), self._list(namespace, DEPLOYMENTS)
@@ -99,20 +91,15 @@ class ClusterContents:
 
 @dataclass(frozen=True, kw_only=True)
 class TwoClustersScenario:
-    """Two hosted clusters of one stack: first HyperShift makes their objects, then the stack; then the second goes."""
+    """Two hosted clusters of one stack: first HyperShift makes their objects, then the stack."""
 
     outputs: dict[str, Any]
     applied: dict[str, Any]
     sides_of_hypershift: list[dict[str, Any]]
     status: str
-    exported: dict[str, Any]
-    unfinished: str
-    finished: dict[str, str]
     received: list[Any]
     applied_for_stack: dict[str, Any]
     sides: list[dict[str, Any]]
-    removal: dict[str, str]
-    sides_after_removal: list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
@@ -141,21 +128,12 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoClustersSc
             stack.up()
             facts |= {"outputs": stack.outputs, "applied": cluster.hosted_clusters(), "sides_of_hypershift": sides()}
             facts["status"] = stack.idstack("status", check=False).stdout  # there are no pods of HyperShift to look at
-            facts["exported"] = _exported(stack)
-            key = facts["outputs"]["hostedClusters"]["hc1"]["encryptionKeys"]["activeKey"]
-            cluster.report_encryption("hc1", {**key, "keyVaultName": "kv-etcd-before"})
-            facts["unfinished"] = refusal(stack, "preview")
-            cluster.report_encryption("hc1", key)
-            facts["finished"] = stack.preview()
         with socket.create_server(("127.0.0.1", 0)) as server:
             reader = _reader(server)
             with stack.configured(hostedClusters=[{**first, "workloads": [reader]}, second]):
                 stack.up()
                 facts |= {"received": [_received(server), _received(server)], "sides": sides()}
                 facts["applied_for_stack"] = cluster.hosted_clusters()
-            with stack.configured(hostedClusters=[{**first, "workloads": [reader]}]):
-                facts["removal"] = stack.up_with_steps()
-                facts["sides_after_removal"] = sides()
         yield TwoClustersScenario(**facts)
 
 
@@ -165,15 +143,6 @@ def _make_egress(somebody: OutOfBand, group: str, name: str) -> None:
     address, balancer = f"{here}/publicIPAddresses/{name}", f"{here}/loadBalancers/{name}"
     somebody.arm("PUT", address, NETWORK_API, networks.address_body())
     somebody.arm("PUT", balancer, NETWORK_API, networks.balancer_body(balancer, address, name))
-
-
-def _exported(stack: LocalStack) -> dict[str, Any]:
-    """What HyperShift's CLI would read of each cluster, by the flag that names the file."""
-    clusters = json.loads(stack.idstack("export", "hypershift", "--json").stdout)["clusters"]
-    return {
-        name: {flag: json.loads((stack.root / file).read_text()) for flag, file in cluster["files"].items()}
-        for name, cluster in clusters.items()
-    }
 
 
 def _reader(server: socket.socket) -> dict[str, Any]:
@@ -216,13 +185,6 @@ def test_what_hypershifts_operators_make_is_left_to_them(scenario: TwoClustersSc
     assert scenario.sides_of_hypershift == [{}, {}]
 
 
-def test_a_vault_whose_key_hypershift_still_uses_is_not_dropped(scenario: TwoClustersScenario) -> None:
-    assert "idstack:hostedClusters[0].kms.backupKey\n" in scenario.unfinished
-    assert "HyperShift still uses the one there: status.secretEncryption.activeKey" in scenario.unfinished
-    assert "hostedClusters[1]" not in scenario.unfinished
-    assert scenario.finished == {}
-
-
 def test_the_status_of_credentials_without_probes_is_no_error(scenario: TwoClustersScenario) -> None:
     table, *unread = scenario.status.split("\nnot read: ")
     assert table.count("managed-azure-") == 2 * CLASSES
@@ -240,23 +202,3 @@ def test_a_workload_of_the_users_own_runs_and_reads_its_mounts(scenario: TwoClus
     clients = [control_plane[field]["clientID"] for field in ("disk", "kms")]
 
     assert scenario.received == [{"clients": clients, "config": "/mnt/certs/azure-disk-hc1-json"}] * 2
-
-
-def test_hypershifts_cli_gets_the_identities_of_the_hosted_clusters(scenario: TwoClustersScenario) -> None:
-    for name, described in scenario.outputs["hostedClusters"].items():
-        azure = described["hostedClusterSpec"]["platform"]["azure"]
-        identities = azure["azureAuthenticationConfig"]["managedIdentities"]
-        assert scenario.exported[name]["--managed-identities-file"] == identities["controlPlane"]
-        assert scenario.exported[name]["--data-plane-identities-file"] == identities["dataPlane"]
-        infrastructure = scenario.exported[name]["--infra-json"]
-        assert infrastructure["controlPlaneMIs"] == {"controlPlane": identities["controlPlane"]}
-        assert infrastructure["infraID"] == described["hostedClusterSpec"]["infraID"]
-
-
-def test_a_cluster_that_leaves_takes_along_its_own_resources_only(scenario: TwoClustersScenario) -> None:
-    assert set(scenario.removal.values()) == {"delete"}
-    assert [name for name in scenario.removal if not name.startswith("hc2")] == []
-
-
-def test_the_side_of_the_cluster_that_stays_is_not_written(scenario: TwoClustersScenario) -> None:
-    assert scenario.sides_after_removal == [scenario.sides[0], {}]

@@ -23,7 +23,6 @@ from ops.stack.engine import Engine
 from ops.world.reader import read_world
 from ops.world.seen import Part, StackWorld, known
 from tests.engine import broken
-from tests.engine.out_of_band import OutOfBand
 from tests.engine.reader import Reader, reader_of
 from tests.harness import PROJECT, LocalStack
 
@@ -126,20 +125,6 @@ def test_ten_faults_are_each_blamed_on_their_stage_and_repaired(small: LocalStac
     with engine_of(small) as engine:  # a probe whose minute came before the repair says so until its next one
         broken.until(lambda: {result.status for result in _examined(engine)} == {CheckStatus.OK})
     assert doctor(small) == (0, [{**result, "status": "ok", "evidence": "", "fix": ""} for result in _once(results)])
-
-
-def test_without_its_role_the_reader_alone_is_blamed(small: LocalStack) -> None:
-    role = small.resource("key-vault-user-roles-vault")
-    out_of_band = OutOfBand(small)
-    before = out_of_band.arm("GET", role["id"], broken.AUTHORIZATION)["properties"]
-    out_of_band.arm("DELETE", role["id"], broken.AUTHORIZATION)
-    try:
-        code, results = doctor(small)
-    finally:
-        kept = {name: before[name] for name in ("principalId", "principalType", "roleDefinitionId")}
-        out_of_band.arm("PUT", role["id"], broken.AUTHORIZATION, {"properties": kept})
-
-    assert (code, blamed(results)) == (1, {(None, None, "vault", "reader-role")})
 
 
 @pytest.mark.slow

@@ -150,6 +150,7 @@ def test_a_cluster_taken_out_of_the_configuration_keeps_its_credentials(renewing
     assert renewed.code == 1, "its renewal is due"
 
 
+@pytest.mark.slow
 def test_clusters_and_objects_that_a_waiting_change_adds_are_not_made(renewing: Renewing) -> None:
     third = {**renewing.clusters["hc2"], "name": "hc3", "infraID": "hc3-infra", "issuerURL": "https://hc3.example.com"}
     with renewing.stack.configured(hostedClusters=[*renewing.clusters.values(), third], clusterSide="stack"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import json
 import logging
-import sys
 import threading
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -108,20 +107,6 @@ def memory() -> int:
     """Bytes that Python has allocated since `tracemalloc` began and still uses, but for tables that doubled."""
     gc.collect()
     return sum(trace.size for trace in tracemalloc.take_snapshot().traces if trace.size < _TABLE)
-
-
-def test_a_table_that_doubles_is_no_leak_and_what_is_added_to_it_is(trace: Callable[[], None]) -> None:
-    table = dict.fromkeys(range(50_000))
-    size = sys.getsizeof(table)
-    trace()
-    before = memory()
-    added = 0
-    while sys.getsizeof(table) == size:
-        added += 1
-        table[-added] = None
-    grown = memory() - before
-    # Each key added is an object of its own, but for the few the interpreter has ready.
-    assert (added - 10) * sys.getsizeof(-added) < grown < sys.getsizeof(table) / 2
 
 
 @pytest.mark.usefixtures("swaps_seen_sooner", "unlogged")
