@@ -15,7 +15,6 @@ from tests.engine.changing import (
     Key,
     another_imported,
     bring_up,
-    refusal,
     with_applications,
 )
 from tests.harness import LocalStack, running_stack
@@ -50,11 +49,10 @@ _REGISTRY_SECRET = ("keyvault-secret", "kv-idstack-local/ciro-hc1-json")
 
 @dataclass
 class ClusterScenario:
-    """Every change in order, and what was refused on the way."""
+    """Every change in order, and what was in the way of one."""
 
     first: Change
     second_added: Change
-    losses: str
     builtin: Change
     switched: Change
     off: Change
@@ -86,9 +84,6 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> ClusterScenario:
             "second_added": bring_up(stack, hostedClusters=[hc1(), second]),
         }
         later = another_imported(stack, imported, "later-than")
-        lossy = hc1(imageRegistry={"enabled": False}, ingress={"secretName": "mine"}, network=later)
-        other = {**second, "name": "hc3", "infraID": "hc3-infra"}
-        facts["losses"] = refusal(stack, hostedClusters=[lossy, other])
         facts["builtin"] = bring_up(stack, roles="builtin")
         stack.configure(allowCredentialLoss=["hc1"])
         facts["switched"] = bring_up(stack, hostedClusters=[hc1(network=later), second])
@@ -159,20 +154,6 @@ def test_a_second_cluster_creates_its_own_and_touches_no_other(scenario: Cluster
     assert set(scenario.second_added.steps.values()) == {"create"}
     assert _of("hc2", scenario.second_added.names("create"))
     assert scenario.second_added.touched & scenario.first.added == frozenset()
-
-
-def test_every_loss_of_a_credential_is_refused_in_one_report(scenario: ClusterScenario) -> None:
-    report = scenario.losses
-    assert "The stack's configuration has 2 problems; nothing was changed." in report
-    assert "found:    hc1 would lose credentials in use:" in report
-    for line in (
-        "- imageRegistry: ciro-hc1-json -> nothing",
-        "- ingress: ingress-hc1-json -> mine",
-        "- network: entra-application -> later-than-hc1-image-registry",
-    ):
-        assert line in report
-    assert "found:    hc2 would lose credentials in use:" in report
-    assert "- all of it: hc3 has its issuerURL" in report
 
 
 def test_other_roles_replace_assignments_and_nothing_else(scenario: ClusterScenario) -> None:

@@ -67,16 +67,6 @@ def test_a_recorded_commit_is_not_dropped_because_git_does_not_read_the_checkout
         assert f"the stack records the commit {'a' * 40}" in str(recorder.failure)
 
 
-def test_a_secret_configuration_value_is_not_in_the_message(program: Program) -> None:
-    clusters = world.with_managed_identity({"secretName": "not a name"})
-
-    recorder = program(
-        hostedClusters=clusters, tenantId=None, secret_keys=("hostedClusters",), options={"refused": True}
-    )
-
-    assert "not a name" not in str(recorder.failure)
-
-
 _EXAMPLE = PROJECT / "examples/another_program"
 _PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 # Distributions by the first part of their modules' names, where the two differ.

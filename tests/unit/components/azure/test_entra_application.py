@@ -14,7 +14,7 @@ from components.azure.control_plane_identity import EntraApplication
 from identity.catalogue_rows import ControlPlaneIdentity
 from identity.credentials.certificate import issue
 from tests.unit.components.recorder import RecordingMonitor, run
-from tests.unit.components.simulation import PROVEN_AT, RENEWED, UNKNOWN, a_uuid, issued
+from tests.unit.components.simulation import PROVEN_AT, RENEWED, a_uuid, issued
 from tests.unit.components.world import DEPLOYER, TENANT, VAULT, context, row
 
 APPLICATION = "azuread:index/application:Application"
@@ -193,13 +193,6 @@ def test_the_document_is_the_current_slots(slot: str) -> None:
     }
 
 
-def test_a_preview_knows_the_dates_and_the_generation_of_what_it_would_issue() -> None:
-    document = built(preview=True).stack_outputs.values["document"]
-
-    assert (document["generation"], document["notAfter"]) == ("a1", NOT_AFTER["a"])
-    assert (document["thumbprint"], document["provenAt"]) == (UNKNOWN, UNKNOWN)
-
-
 @pytest.mark.parametrize(
     ("lifetime_days", "renew_before_days", "renew_after"),
     [
@@ -218,20 +211,6 @@ def test_changed_settings_leave_a_certificate_the_life_it_was_issued_for(
 
     assert (got["notAfter"], got["cannotRenewAfter"]) == ("2027-02-19T08:55:00Z", "2027-02-19T08:55:00Z")
     assert got["renewAfter"] == renew_after
-
-
-def test_its_outputs_are_ids_and_what_may_be_shown(application: RecordingMonitor) -> None:
-    outputs = application.outputs_of("cpo")
-
-    assert set(outputs) == {"client_id", "principal_id", "shown"}
-    assert (outputs["client_id"], outputs["principal_id"]) == (CLIENT_ID, a_uuid("cpo-principal"))
-    assert application.stack_outputs.secrets == frozenset()
-    assert application.stack_outputs.values["shown"] == {
-        "notAfter": "2027-02-19T08:55:00Z",
-        "renewAfter": RENEW_AFTER["a"],
-        "thumbprint": issued("a").thumbprint,
-        "generation": "a1",
-    }
 
 
 def proof(answer: Any) -> RecordingMonitor:

@@ -147,17 +147,6 @@ def test_an_unreadable_file_is_named(program: Program, tmp_path: Path, content: 
     assert f"({reason})" in str(recorder.failure)
 
 
-def test_missing_scopes_and_unusable_documents_are_in_the_same_report(program: Program, tmp_path: Path) -> None:
-    clusters = with_managed_identity({"file": str(tmp_path / "ciro.json")})
-
-    problems = refused(program, hostedClusters=clusters, invokes=lookups(getSubnet=GONE))
-
-    assert problems == [
-        ("hostedClusters[0].subnetID", "resource-missing"),
-        ("hostedClusters[0].identities.imageRegistry.credential.file", "credential-file-unreadable"),
-    ]
-
-
 def imported(invokes: Mapping[str, Any], credential: Mapping[str, str]) -> ImportedCredential:
     """The image registry's credential as it is found when nothing is missing."""
     settings = world.settings(hostedClusters=with_managed_identity(credential), clusterSide="hypershift")
