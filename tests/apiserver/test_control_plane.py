@@ -23,11 +23,7 @@ def once(http: httpx.Client, path: str, holds: Callable[[dict[str, dict[str, Any
     """Return as soon as something holds for the objects of a collection, by name; asked again at every change."""
     listed = http.get(path).raise_for_status().json()
     found = {obj["metadata"]["name"]: obj for obj in listed["items"]}
-    query = {
-        "watch": "1",
-        "resourceVersion": listed["metadata"]["resourceVersion"],
-        "timeoutSeconds": str(_WITHIN),
-    }
+    query = {"watch": "1", "resourceVersion": listed["metadata"]["resourceVersion"], "timeoutSeconds": str(_WITHIN)}
     with http.stream("GET", httpx.URL(path).copy_merge_params(query), timeout=_WITHIN + 10) as changes:
         lines = changes.iter_lines()
         while not holds(found):

@@ -37,10 +37,7 @@ def test_an_import_of_a_module_or_of_something_in_it_is_a_need() -> None:
 
 @pytest.mark.parametrize(
     ("needs", "cycle"),
-    [
-        ({"a": {"b"}, "b": {"c"}, "c": set()}, None),
-        ({"a": {"b"}, "b": {"c"}, "c": {"a"}}, "a needs b needs c needs a"),
-    ],
+    [({"a": {"b"}, "b": {"c"}, "c": set()}, None), ({"a": {"b"}, "b": {"c"}, "c": {"a"}}, "a needs b needs c needs a")],
 )
 def test_a_cycle_is_reported_with_each_of_its_members(needs: Mapping[str, set[str]], cycle: str | None) -> None:
     assert _cycle(needs) == cycle

@@ -44,7 +44,7 @@ _PYTHON: Final = [*files("tools"), *files("ops"), *files("tests"), *files("cloud
 # What is installed without hashes or runs code of its own, each for a reason.
 _EXCEPTIONS: Final = {
     # Installs `localcloud` of this checkout as a person does who has no lock: that is what it tests.
-    "cloud/tests/test_package.py",
+    "cloud/tests/test_package.py"
 }
 _REQUIRED: Final = " ".join(WHEELS_ALONE)
 _LOCKS: Final = [file for file in _TRACKED if file.suffix == ".txt" and "uv via" in file.read_text(encoding="utf-8")]

@@ -9,14 +9,7 @@ import pytest
 
 from identity.clouds import LOCAL_SUBSCRIPTION_ID
 from identity.naming import role_assignment_name
-from tests.engine.changing import (
-    FAST,
-    Change,
-    Key,
-    another_imported,
-    bring_up,
-    with_applications,
-)
+from tests.engine.changing import FAST, Change, Key, another_imported, bring_up, with_applications
 from tests.harness import LocalStack, running_stack
 
 pytestmark = pytest.mark.nightly

@@ -26,11 +26,7 @@ _CHANGES = [
     ("hc1-network-roles-vnet", '- name: "', "azure-native:authorization:RoleAssignment: (create)"),
     ("vault-vault", '~ defaultAction: "Allow" => "Deny"', '~ defaultAction: "Deny" => "Allow"'),
     ("hc1-control-plane-operator-credential-secret", "~ enabled: true => false", "~ enabled: false => true"),
-    (
-        "hc1-file-credential-secret",
-        '- secretName: "azure-file-hc1-json"',
-        'secretName: "azure-file-hc1-json"',
-    ),
+    ("hc1-file-credential-secret", '- secretName: "azure-file-hc1-json"', 'secretName: "azure-file-hc1-json"'),
     (
         "hc1-cluster-side-disk-class-object",
         '~ keyvaultName: "kv-idstack-local" => "kv-elsewhere"',

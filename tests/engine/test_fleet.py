@@ -91,11 +91,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
 def test_a_canary_that_cannot_sign_in_keeps_the_waves_from_beginning(fleet: Fleet) -> None:
     code, _, printed = fleet.broken
     assert code == 1
-    assert _outcomes(fleet.broken) == {
-        "local-shared": "up",
-        "local-hc2": "failed",
-        **dict.fromkeys(_LATER, "left out"),
-    }
+    assert _outcomes(fleet.broken) == {"local-shared": "up", "local-hc2": "failed", **dict.fromkeys(_LATER, "left out")}
     assert not fleet.known & set(_LATER), "they were never made"
     assert "not up: local-hc2; the reason is printed above. Not begun: local-hc1, local-hc3." in printed
     assert "sign-in" in printed
@@ -113,10 +109,7 @@ def test_the_status_names_the_stack_whose_run_failed(fleet: Fleet) -> None:
 
 def test_once_it_is_repaired_the_next_call_goes_on_from_there(fleet: Fleet) -> None:
     assert fleet.repaired[0] == 0, fleet.repaired[2]
-    assert _outcomes(fleet.repaired) == {
-        "local-shared": "unchanged",
-        **dict.fromkeys(("local-hc2", *_LATER), "up"),
-    }
+    assert _outcomes(fleet.repaired) == {"local-shared": "unchanged", **dict.fromkeys(("local-hc2", *_LATER), "up")}
 
 
 def test_nothing_changes_in_a_fleet_that_is_up(fleet: Fleet) -> None:

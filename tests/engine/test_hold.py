@@ -51,10 +51,7 @@ def test_preview_hold_sets_one_key_and_leaves_the_stacks_file_alone(project: Pat
 
     Engine("dev", root=project).preview(hold=True)
 
-    assert json.loads((project / "seen.json").read_bytes()) == {
-        "renewal": "hold",
-        "propagation": {"settleSeconds": 30},
-    }
+    assert json.loads((project / "seen.json").read_bytes()) == {"renewal": "hold", "propagation": {"settleSeconds": 30}}
     assert (project / "Pulumi.dev.yaml").read_bytes() == before
 
 

@@ -25,13 +25,7 @@ from tests.engine.small_stack import small_stack
 from tests.harness import LocalStack
 
 # What Azure itself keeps of deleted things: soft-deleted applications and vaults, and names of role assignments.
-_KEPT: Final = {
-    "arm-role-assignment-name",
-    "entra-deleted",
-    "keyvault-deleted",
-    "keyvault-name",
-    "keyvault-secret",
-}
+_KEPT: Final = {"arm-role-assignment-name", "entra-deleted", "keyvault-deleted", "keyvault-name", "keyvault-secret"}
 # Made with the first token, which on kube-apiserver the start waits for.
 _SIGNING_KEY: Final = "entra-signing-key"
 _JWT: Final = re.compile(rb"eyJ[\w-]{16,}\.eyJ[\w-]{16,}\.[\w-]{16,}")

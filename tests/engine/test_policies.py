@@ -13,10 +13,7 @@ from tests.harness import LocalStack
 _PACK: Final = ("--policy-pack", "policies")
 _PREVIEW: Final = ("preview", *_PACK)
 # Production's strictness, of which the local stack's vault keeps nothing.
-_STRICT: Final[dict[str, Any]] = {
-    "protect": "true",
-    "probe": {"image": f"idstack/credential-probe@sha256:{'0' * 64}"},
-}
+_STRICT: Final[dict[str, Any]] = {"protect": "true", "probe": {"image": f"idstack/credential-probe@sha256:{'0' * 64}"}}
 _MESSAGE: Final = re.compile(r"policy: ([a-z-]+), resource: ([^,\s]+), reason")
 _VAULT: Final = {("vault-purge-protection", "vault-vault"), ("network-open-to-all", "vault-vault")}
 _REASON: Final = "the tests' own stack, which nobody keeps anything in"

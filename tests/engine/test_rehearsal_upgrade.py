@@ -16,7 +16,7 @@ _EARLIER = {
     "components/azure/managed_identity.py": (
         "tags=identity_tags(settings, args.stack_owner),",
         "tags=dict(settings.tags),",
-    ),
+    )
 }
 
 

@@ -23,10 +23,7 @@ from tests.storm.world import MOUNTED, SECRETS, Done, Thing, World
 
 _BEGINS: Final = (b"-----BEGIN PRIVATE KEY-----", b"-----BEGIN RSA PRIVATE KEY-----")
 # The begin of a private key in PEM, and in base64 at each of the three places of a group that it may begin at.
-_KEYS: Final = (
-    *_BEGINS,
-    *(base64.b64encode(bytes(shift) + begin)[4:-4] for begin in _BEGINS for shift in range(3)),
-)
+_KEYS: Final = (*_BEGINS, *(base64.b64encode(bytes(shift) + begin)[4:-4] for begin in _BEGINS for shift in range(3)))
 # An error names its cause or its fix: a killed process, a server without an answer, a lock, what exists already.
 _CAUSES: Final = (
     r"was killed by signal 9|exited prematurely|idstack (recover|up|import)|Connection refused|does not answer|"

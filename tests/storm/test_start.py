@@ -20,10 +20,7 @@ def test_a_start_that_loses_power_is_finished_by_the_next(write: int, kept: int,
     stack = empty_project(tmp_path, warm=True)
     before = image(stack.state)
     try:
-        with (
-            Writes(stack.state) as writes,
-            stack.started(stack.python, "-m", "localcloud", "start") as starting,
-        ):
+        with Writes(stack.state) as writes, stack.started(stack.python, "-m", "localcloud", "start") as starting:
             handle = os.pidfd_open(starting.pid)
             assert writes.await_write(write, handle) >= write
             os.close(handle)

@@ -15,13 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-_PROGRAM: Final = [
-    "ops.cli",
-    "ops.commands.token",
-    "identity.aks.sign_in",
-    "identity.aks.device_code",
-    "httpx",
-]
+_PROGRAM: Final = ["ops.cli", "ops.commands.token", "identity.aks.sign_in", "identity.aks.device_code", "httpx"]
 _context: Final = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(_PROGRAM)
 

@@ -226,11 +226,7 @@ def _read(client: socket.socket) -> Request | None:
     count, *rest = message.split(b"\0")
     arguments, environment = rest[: int(count)], rest[int(count) :]
     pairs = (variable.partition(b"=") for variable in environment)
-    return Request(
-        [os.fsdecode(argument) for argument in arguments],
-        {name: value for name, _, value in pairs},
-        files,
-    )
+    return Request([os.fsdecode(argument) for argument in arguments], {name: value for name, _, value in pairs}, files)
 
 
 def become(request: Request) -> None:

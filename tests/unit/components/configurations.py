@@ -102,9 +102,7 @@ _LISTS = {"name": "kv-idstack-dev", "allowedIpRanges": ["20.0.0.0/24"], "allowed
 
 def _made(pool: dict[str, Any], **creation: Any) -> dict[str, Any]:
     create = {"nodePool": {"vmSize": "Standard_D4s_v5", "count": 2, **pool}, **creation}
-    return {
-        "managementCluster": {"resourceGroup": "aks-dev", "name": "aks-mgmt-dev", "create": create},
-    }
+    return {"managementCluster": {"resourceGroup": "aks-dev", "name": "aks-mgmt-dev", "create": create}}
 
 
 # Changes of what Azure alone has, without a hosted cluster: each key is there in one of them, and so is each word and

@@ -239,12 +239,7 @@ async def _program(
     # `run_in_stack` makes the stack, as under the engine. The mocks bring one of their own unless there is a root.
     set_root_resource(object())  # type: ignore[arg-type]
     mocks.set_mocks(
-        _NoMocks(),
-        project=project,
-        stack="test",
-        organization="organization",
-        preview=preview,
-        monitor=recorder,
+        _NoMocks(), project=project, stack="test", organization="organization", preview=preview, monitor=recorder
     )
     set_root_resource(None)  # type: ignore[arg-type]
     # Outputs that failed in a program before this one are kept for its end, which an error has cut short.

@@ -6,10 +6,7 @@ from typing import Any, Final
 
 from tests.unit.components.program import Program
 
-PROVIDERS: Final = [
-    "pulumi:providers:azure-native azure",
-    "pulumi:providers:azuread entra",
-]
+PROVIDERS: Final = ["pulumi:providers:azure-native azure", "pulumi:providers:azuread entra"]
 GONE: Final = Exception('Status=404 Code="ResourceNotFound" Message="The Resource was not found."')
 
 

@@ -178,13 +178,7 @@ _LINK: Final = {
     "privateLink": {"natSubnetID": f"{VNET}/subnets/nat", "additionalAllowedSubscriptions": [world.DEPLOYER]},
 }
 _SWIFT: Final = {"type": "Swift", "swift": {"podNetworkInstance": "pni"}}
-_EVERYWHERE: Final = {
-    "namespace": "planes",
-    "location": "eastus",
-    "objectEncoding": "utf-8",
-    "kms": _KMS,
-    **_OPTIONALS,
-}
+_EVERYWHERE: Final = {"namespace": "planes", "location": "eastus", "objectEncoding": "utf-8", "kms": _KMS, **_OPTIONALS}
 _CREATED: Final = ("resourceGroup", "vnetID", "subnetID", "securityGroupID", "dnsZoneResourceGroup", "issuerURL")
 _WORKLOAD: Final = {
     "name": "reader",

@@ -12,9 +12,7 @@ from plugin.values import from_struct, to_struct
 
 _scalars = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text() | st.just(UNKNOWN)
 _values = st.recursive(
-    _scalars,
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner) | inner.map(Secret),
-    max_leaves=12,
+    _scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner) | inner.map(Secret), max_leaves=12
 )
 
 

@@ -19,16 +19,7 @@ from plugin import UNKNOWN, PluginError, Props
 from provider import cloud, keys
 from provider.__main__ import IdstackProvider
 from tests.unit.provider.conftest import ADDRESS, SECRET, SetClock
-from tests.unit.provider.schedule_world import (
-    B2,
-    FIRST_ISSUE,
-    PROGRAM,
-    START,
-    URN,
-    checked,
-    schedule,
-    vault,
-)
+from tests.unit.provider.schedule_world import B2, FIRST_ISSUE, PROGRAM, START, URN, checked, schedule, vault
 
 __all__ = ["vault"]
 

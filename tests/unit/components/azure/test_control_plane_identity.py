@@ -8,10 +8,7 @@ from typing import Any
 
 import pytest
 
-from components.azure.control_plane_identity import (
-    ControlPlaneIdentityComponent,
-    ImportedCredential,
-)
+from components.azure.control_plane_identity import ControlPlaneIdentityComponent, ImportedCredential
 from identity.catalogue_rows import RoleGrant, Scope
 from identity.roles import IMAGE_REGISTRY_ROLE
 from tests.unit.components.recorder import RecordingMonitor, run

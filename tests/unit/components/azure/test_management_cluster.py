@@ -177,9 +177,7 @@ def test_without_objects_on_it_there_is_no_gate(world: NewClusterScenario) -> No
     assert recorder.all(GATE) == recorder.all(KUBERNETES) == []
 
 
-def test_a_preview_of_a_new_cluster_knows_only_its_names(
-    world: NewClusterScenario,
-) -> None:
+def test_a_preview_of_a_new_cluster_knows_only_its_names(world: NewClusterScenario) -> None:
     recorder = world.run(options={"preview": True})
 
     assert recorder.one(KUBERNETES).inputs["kubeconfig"] == UNKNOWN

@@ -47,11 +47,7 @@ def test_everything_that_was_there_is_the_same(stack: RecordingMonitor, backup: 
     ("cluster", "function", "key"),
     [
         (switched_on("etcdBackup"), "getStorageAccount", "backupStorageAccountID"),
-        (
-            hosted_cluster(managedIdentities=["externalDNS"], externalDnsZoneID=ZONE),
-            "getZone",
-            "externalDnsZoneID",
-        ),
+        (hosted_cluster(managedIdentities=["externalDNS"], externalDnsZoneID=ZONE), "getZone", "externalDnsZoneID"),
     ],
     ids=["storage account", "zone"],
 )

@@ -150,10 +150,7 @@ def test_what_cannot_be_wired_is_refused_by_name(workload: Pod, containers: tupl
 
 
 TAKEN = {
-    "volumes of the pod already has 'ingress-cert'": {
-        **pod(),
-        "volumes": [{"name": "ingress-cert", "emptyDir": {}}],
-    },
+    "volumes of the pod already has 'ingress-cert'": {**pod(), "volumes": [{"name": "ingress-cert", "emptyDir": {}}]},
     "volumeMounts of container 'main' already has '/mnt/certs'": pod(
         volumeMounts=[{"name": "other", "mountPath": "/mnt/certs/"}]
     ),

@@ -12,12 +12,7 @@ from identity.credentials import renewal_request
 from tests.unit.components.existing_cluster import cluster_answer
 from tests.unit.components.program import Program
 from tests.unit.components.refusals import GONE, refused
-from tests.unit.components.world import (
-    ADD_ON,
-    ROTATION,
-    lookups,
-    settings,
-)
+from tests.unit.components.world import ADD_ON, ROTATION, lookups, settings
 from tests.unit.identity.settings.world import creation
 
 

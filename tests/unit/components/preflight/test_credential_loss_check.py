@@ -311,12 +311,7 @@ def test_unreadable_outputs_are_reported_before_the_first_resource(program: Prog
         ({"resourceGroup": "Identity-Dev"}, {"resourceGroup": "identity-dev"}),
         ({"vault": {"name": "KV-idstack-dev", "defaultAction": "Allow"}}, {"vault.name": "kv-idstack-dev"}),
         (
-            {
-                "hostedClusters": [
-                    hosted_cluster(vnetID=VNET.replace("/hc1-vnet", "/HC1-vnet")),
-                    SECOND_CLUSTER,
-                ]
-            },
+            {"hostedClusters": [hosted_cluster(vnetID=VNET.replace("/hc1-vnet", "/HC1-vnet")), SECOND_CLUSTER]},
             {"hostedClusters[0].vnetID": VNET},
         ),
         (

@@ -157,10 +157,7 @@ def test_the_certificates_end_counts_whatever_the_document_says(program: Program
 @pytest.mark.parametrize(
     ("attributes", "expected"),
     [
-        (
-            {"enabled": False},
-            "enabled: found false, so that no pod can mount it; accepted: true; enable the secret",
-        ),
+        ({"enabled": False}, "enabled: found false, so that no pod can mount it; accepted: true; enable the secret"),
         (
             {"expires": 1577836800},
             'exp: found "2020-01-01T00:00:00Z", which is in the past; accepted: a time in the future; have it '

@@ -134,11 +134,7 @@ def test_the_nodes_of_an_applied_cluster_are_apart_from_its_pods_and_services(
     answers = lookups(getSubnet={"networkSecurityGroup": {"id": SECURITY_GROUP}, **ranges})
 
     recorder = program(
-        invokes=answers,
-        clusterSide="hypershift",
-        hostedClusters=clusters,
-        lookups_only=True,
-        options={"refused": True},
+        invokes=answers, clusterSide="hypershift", hostedClusters=clusters, lookups_only=True, options={"refused": True}
     )
 
     expected = [("hostedClusters[0].subnetID", "network-of-pods-or-services")] * refusals

@@ -41,12 +41,7 @@ def run(existing_cluster: ExistingClusterScenario, program: Program) -> Run:
             invokes={**existing_cluster.answers, "pulumi:pulumi:readStackOutputs": outputs},
             options={"refused": True},
             lookups_only=True,
-            **{
-                "clusterSide": "hypershift",
-                "managementCluster": CLUSTER,
-                "hostedClusters": [cluster],
-                **stack,
-            },
+            **{"clusterSide": "hypershift", "managementCluster": CLUSTER, "hostedClusters": [cluster], **stack},
         )
 
     return run

@@ -99,11 +99,7 @@ _GOVERNMENT_KMS: Final = {
 
 @pytest.mark.parametrize(
     ("cloud", "backups", "warnings"),
-    [
-        ("AzureUSGovernmentCloud", _BACKUPS, 1),
-        ("AzureUSGovernmentCloud", {}, 0),
-        ("AzurePublicCloud", _BACKUPS, 0),
-    ],
+    [("AzureUSGovernmentCloud", _BACKUPS, 1), ("AzureUSGovernmentCloud", {}, 0), ("AzurePublicCloud", _BACKUPS, 0)],
 )
 def test_backups_in_a_sovereign_cloud_are_a_warning(
     program: Program, monkeypatch: pytest.MonkeyPatch, cloud: str, backups: dict[str, Any], warnings: int

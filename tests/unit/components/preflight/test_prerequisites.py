@@ -18,12 +18,7 @@ from tests.unit.components import world
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor, run
 from tests.unit.components.refusals import GONE, PROVIDERS, refused
-from tests.unit.components.world import (
-    REGISTRY,
-    hosted_cluster,
-    lookups,
-    with_managed_identity,
-)
+from tests.unit.components.world import REGISTRY, hosted_cluster, lookups, with_managed_identity
 
 
 def without(*names: str) -> Callable[[Mapping[str, Any]], Any]:
@@ -119,9 +114,7 @@ def test_a_document_of_another_identity_is_refused_without_showing_it(
     another = {**REGISTRY, "clientId": "cccccccc-0000-4000-8000-000000000001"}
 
     recorder = program(
-        options={"refused": True},
-        hostedClusters=clusters,
-        invokes=lookups(getUserAssignedIdentity=another),
+        options={"refused": True}, hostedClusters=clusters, invokes=lookups(getUserAssignedIdentity=another)
     )
 
     assert recorder.problems == [
@@ -161,10 +154,7 @@ def imported(invokes: Mapping[str, Any], credential: Mapping[str, str]) -> Impor
 
 
 def test_of_a_secret_that_is_in_the_vault_the_dates_beside_it_are_known() -> None:
-    stored = {
-        "properties": {"attributes": {"expires": 1803027300}},
-        "tags": {"renew_after": "2027-01-05T08:55:00Z"},
-    }
+    stored = {"properties": {"attributes": {"expires": 1803027300}}, "tags": {"renew_after": "2027-01-05T08:55:00Z"}}
 
     assert imported(lookups(getSecret=stored), {"secretName": "ciro"}) == ImportedCredential(
         client_id=REGISTRY["clientId"],

@@ -55,9 +55,7 @@ def test_what_a_commands_children_use_is_charged_to_it(tmp_path: Path) -> None:
 def test_a_command_that_fails_reports_why(tmp_path: Path) -> None:
     with pytest.raises(CommandFailedError, match=r"code 3\nno vault"):
         run(
-            [sys.executable, "-c", "print('no vault'); raise SystemExit(3)"],
-            directory=tmp_path,
-            environment=os.environ,
+            [sys.executable, "-c", "print('no vault'); raise SystemExit(3)"], directory=tmp_path, environment=os.environ
         )
 
 
