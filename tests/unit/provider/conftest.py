@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from functools import cache
+from itertools import cycle
 from typing import Any, Final
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from identity.azure.client import AzureClient
 from identity.clouds import LOCAL_TENANT_ID, Cloud
@@ -30,6 +33,22 @@ ADDRESS: Final[dict[str, Any]] = {
     "secretName": SECRET,
     "objectEncoding": "utf-8",
 }
+
+
+@cache
+def _key(number: int) -> rsa.RSAPrivateKey:
+    return rsa.generate_private_key(65537, 2048)
+
+
+@pytest.fixture(autouse=True)
+def _keys_from_a_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each certificate of a test has a key of its own, and the next test has the same: one takes 50 ms."""
+    made, keys = rsa.generate_private_key, cycle([_key(number) for number in range(8)])
+
+    def drawn(public_exponent: int, key_size: int) -> rsa.RSAPrivateKey:
+        return next(keys) if key_size == 2048 else made(public_exponent, key_size)
+
+    monkeypatch.setattr(rsa, "generate_private_key", drawn)
 
 
 @pytest.fixture
