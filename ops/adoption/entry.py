@@ -162,9 +162,9 @@ class _Entry:
     def values(self) -> dict[str, str]:
         """The values to write; raises CommandError with all contradictions."""
         if self.problems:
-            listed = "\n".join(f"- {problem}" for problem in self.problems)
+            listed = (f"- {problem}" for problem in self.problems)
             raise CommandError(
-                f"the stack's configuration contradicts the existing resources; nothing was written:\n{listed}"
+                "the stack's configuration contradicts the existing resources; nothing was written:", *listed
             )
         return self.found
 
@@ -269,11 +269,11 @@ def look_up(
         if field not in managed
     ]
     if problems:
-        listed = "\n".join(f"- {problem}" for problem in problems)
         of_vault = "" if vault_name is None else ", the name of its vault"
         raise CommandError(
-            f"the deployer cannot find these resources:\n{listed}\nUse the files of this cluster{of_vault}, and a "
-            "stack with its tenant and subscription"
+            "the deployer cannot find these resources:",
+            *(f"- {problem}" for problem in problems),
+            f"Use the files of this cluster{of_vault}, and a stack with its tenant and subscription",
         )
     vault_id = "" if vault is None else vault["id"]
     secrets = {field: list(_remarks(azure, vault_id, identity)) for field, identity in control_plane.identities.items()}

@@ -155,9 +155,8 @@ def _text(holder: Any, key: str) -> str | None:
 
 def _refuse(path: Path, problems: list[str]) -> None:
     if problems:
-        raise CommandError(
-            "\n".join([f"{path} is not what HyperShift's scripts write:", *(f"- {problem}" for problem in problems)])
-        )
+        listed = (f"- {problem}" for problem in problems)
+        raise CommandError(f"{path} is not what HyperShift's scripts write:", *listed)
 
 
 # Keys of a hosted cluster in the configuration, by their place in the HostedCluster.
@@ -196,10 +195,8 @@ def read_manifest(
         raise CommandError(
             f"{path} has no {KIND}; write one: `kubectl get hostedcluster {cluster} -n <namespace> -o yaml > {path}`"
         )
-    problems = [*_mismatches(document, cluster, named, subscription)]
-    if problems:
-        listed = "\n".join(f"- {problem}" for problem in problems)
-        raise CommandError(f"{path} is not the HostedCluster of these files:\n{listed}")
+    if problems := [f"- {problem}" for problem in _mismatches(document, cluster, named, subscription)]:
+        raise CommandError(f"{path} is not the HostedCluster of these files:", *problems)
     return dict(_values_of_hosted_cluster(document))
 
 

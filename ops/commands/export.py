@@ -103,15 +103,10 @@ def _owned(stack: str, owned: Mapping[str, str], others: Collection[str]) -> str
 
 
 def _check(clusters: list[HostedClusterExport]) -> None:
-    obstacles = [f"  {cluster.name}: {obstacle}" for cluster in clusters for obstacle in cluster.obstacles()]
-    if obstacles:
+    if obstacles := [f"  {cluster.name}: {obstacle}" for cluster in clusters for obstacle in cluster.obstacles()]:
         raise CommandError(
-            "\n".join(
-                [
-                    "`hypershift create cluster azure` cannot create all of these clusters; nothing was written:",
-                    *obstacles,
-                    "Let the stack apply the HostedCluster (`hostedCluster` in the configuration, "
-                    "docs/guides/hypershift.md), or leave these clusters out with --cluster.",
-                ]
-            )
+            "`hypershift create cluster azure` cannot create all of these clusters; nothing was written:",
+            *obstacles,
+            "Let the stack apply the HostedCluster (`hostedCluster` in the configuration, docs/guides/hypershift.md), "
+            "or leave these clusters out with --cluster.",
         )

@@ -234,9 +234,8 @@ def answered(
         values |= {question.key: question.default for question in lacking if question.default is not None}
         lacking = [question for question in _asked(values) if question.key not in values]
         wrong += [f"{question.option} is missing: {question.accepted}" for question in lacking]
-    wrong += missing
-    if wrong:
-        raise CommandError("\n  ".join(["nothing was written:", *wrong]))
+    if wrong := [*wrong, *missing]:
+        raise CommandError("nothing was written:", *(f"  {problem}" for problem in wrong))
     while ask is not None and (lacking := [question for question in _asked(values) if question.key not in values]):
         values[lacking[0].key] = ask(lacking[0])
     return values

@@ -40,6 +40,6 @@ def refuse_duplicates(engine: Engine, resources: Iterable[StateResource], report
         if contents.has_infra_id(infra_id)
     ]
     if taken:
-        raise CommandError("\n".join([f"nothing was changed in {engine.stack}:", *taken]))
+        raise CommandError(f"nothing was changed in {engine.stack}:", *taken)
     if unread := sorted(stacks.unread.keys() - stacks.contents.keys() - {engine.stack}):
         report(f"not compared with the infraIDs of {', '.join(unread)}, whose states cannot be read")

@@ -18,13 +18,16 @@ def printable(text: str) -> str:
 
 
 class CommandError(Exception):
-    """A problem that a person has to fix; the message states the problem and the fix.
+    """A problem that a person has to fix; the lines of the message state the problem and the fix.
 
     `idstack` prints it without a trace and exits with its `exit_code`. typer would print an exception of its own in a
     box that breaks long lines.
     """
 
     exit_code: int = 1
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__("\n".join(lines))
 
 
 class WrongUsageError(CommandError):

@@ -123,7 +123,7 @@ class _Backend:
                 f"states was restored. docs/guides/stacks.md says how the move is finished"
                 for cluster, (source, target) in sorted(half.items())
             )
-            raise CommandError("\n".join([f"nothing was changed in {self.engine.stack}:", *lines]))
+            raise CommandError(f"nothing was changed in {self.engine.stack}:", *lines)
 
 
 def _refusal(engine: Engine, moves: Mapping[str, tuple[str, str]]) -> CommandError:
@@ -134,7 +134,7 @@ def _refusal(engine: Engine, moves: Mapping[str, tuple[str, str]]) -> CommandErr
         f"{source} has deleted it"
         for cluster, (source, target) in sorted(moves.items())
     )
-    return CommandError("\n".join([f"nothing was changed in {engine.stack}:", *lines]))
+    return CommandError(f"nothing was changed in {engine.stack}:", *lines)
 
 
 def _names(written: Mapping[str, Any]) -> set[str]:

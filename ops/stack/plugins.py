@@ -155,16 +155,11 @@ def _find(real: Iterable[str], recorded: Mapping[str, Plugin], base: Mapping[str
         own = f"--providers {_argument(available)}"
         alternative = f"`.venv/bin/idstack up --stack local {own}` uses the available ones, emulated ones for the rest"
     raise CommandError(
-        "\n".join(
-            [
-                "the requested real provider plugins are not available; nothing was started:",
-                *(f"  {plugin}: {problem}" for plugin, problem in problems.items()),
-                "Install them, or copy their folders from ~/.pulumi/plugins of a machine that reaches Pulumi's "
-                "downloads:",
-                *(f"  {pulumi} plugin install resource {plugin}" for plugin in problems),
-                alternative,
-            ]
-        )
+        "the requested real provider plugins are not available; nothing was started:",
+        *(f"  {plugin}: {problem}" for plugin, problem in problems.items()),
+        "Install them, or copy their folders from ~/.pulumi/plugins of a machine that reaches Pulumi's downloads:",
+        *(f"  {pulumi} plugin install resource {plugin}" for plugin in problems),
+        alternative,
     )
 
 
@@ -279,15 +274,11 @@ def provide_pinned(stack: str, environment: Mapping[str, str]) -> None:
     if refused:
         install = f"  .venv/bin/idstack pulumi --stack {stack} -- plugin install resource"
         raise CommandError(
-            "\n".join(
-                [
-                    f"the provider plugins {listed_plugins(refused)} are not installed, and tools/checksums.txt has no "
-                    "checksum of them for this machine; nothing was downloaded and nothing was started.",
-                    "For everybody: `make pin`, compare the new lines with the releases on GitHub, commit them.",
-                    "For yourself, if you trust the download:",
-                    *(f"{install} {name} {version}" for name, version in refused),
-                ]
-            )
+            f"the provider plugins {listed_plugins(refused)} are not installed, and tools/checksums.txt has no "
+            "checksum of them for this machine; nothing was downloaded and nothing was started.",
+            "For everybody: `make pin`, compare the new lines with the releases on GitHub, commit them.",
+            "For yourself, if you trust the download:",
+            *(f"{install} {name} {version}" for name, version in refused),
         )
     for name, version in _missing_archive(environment):
         if problem := install_pinned(name, version, environment):
