@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import typer
@@ -45,13 +45,13 @@ def renew(
         raise CommandError(
             f"the stack {stack} has no certificate to renew: `.venv/bin/idstack up --stack {stack}` issues the first"
         )
-    outcome = RenewalRun(engine, screen.console, {}, context.args).renew(identities)
+    verdict = RenewalRun(engine, screen.console, {}, context.args).renew(identities)
     inspector(context).show_status(engine, screen)
-    if overdue := _due(engine, outcome.left_out):
+    if overdue := _due(engine, verdict.refused):
         raise CommandError(f"a renewal is due and was left out: {', '.join(overdue)}; the reasons are printed above")
-    if outcome.failed:
+    if verdict.failed:
         raise CommandError(
-            f"a renewal of {', '.join(outcome.failed)} would fail, due or not; the reasons are printed above"
+            f"a renewal of {', '.join(sorted(verdict.failed))} would fail, due or not; the reasons are printed above"
         )
 
 
@@ -77,18 +77,6 @@ def _due(engine: Engine, names: Collection[str]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class RenewalOutcome:
-    """Names of the identities that were renewed, and of those that were left out, due or not.
-
-    `failed` are those of the latter whose renewal cannot be planned, because of errors.
-    """
-
-    renewed: tuple[str, ...]
-    left_out: tuple[str, ...]
-    failed: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class RenewalRun:
     """Renews the chosen identities in one `pulumi up`.
 
@@ -101,16 +89,20 @@ class RenewalRun:
     requests: Mapping[str, RenewalRequest]
     arguments: Sequence[str] = ()
 
-    def renew(self, identities: Sequence[Renewable]) -> RenewalOutcome:
+    def renew(self, identities: Sequence[Renewable]) -> Verdict:
         """Renew the `identities` of the stack's state whose plan has a renewal and no other change.
 
-        A line reports each one that is left out, with the other changes. Raises CommandError, before any change, if
-        there is no plan, or it has steps of other resources.
+        A line reports each one that is left out (`Verdict.refused`). Raises CommandError, before any change, if there
+        is no plan, or it has steps of other resources.
         """
-        verdict, left_out, failed = self._judge(identities)
+        verdict = self._judge(identities)
         asked = next(iter(self.requests.values()), RenewalRequest.RENEW)
         done = {RenewalRequest.WITHDRAW: "withdrawn", RenewalRequest.REGISTER: "registered"}.get(asked, "renewed")
-        for name, why in left_out.items():
+        for name, reasons in verdict.refused.items():
+            why = f"a renewal would bring up other changes: {'; '.join(reasons)}. "
+            why += f"`.venv/bin/idstack up --stack {self.engine.stack}` does so, and renews what is due"
+            if name in verdict.failed:
+                why = f"its renewal fails: {'; '.join(reason.removeprefix('error: ') for reason in reasons)}"
             self.console.print(f"{name}: left out, because {why}")
         if verdict.renewed:
             self.console.print(f"{done} now: {', '.join(identity.name for identity in verdict.renewed)}")
@@ -119,43 +111,31 @@ class RenewalRun:
             self.engine.up(options, self._environment)
         else:
             self.console.print(f"nothing is {done}")
-        return RenewalOutcome(tuple(identity.name for identity in verdict.renewed), tuple(left_out), tuple(failed))
+        return verdict
 
-    def _judge(self, identities: Sequence[Renewable]) -> tuple[Verdict, dict[str, str], list[str]]:
-        """The verdict of the first plan without refusals; the identities left out before, with reasons; and those whose
-        renewal failed.
-        """
+    def _judge(self, identities: Sequence[Renewable]) -> Verdict:
+        """The verdict of the first plan without refusals, with those of the plans before it."""
         state, is_settled = self.engine.resources(), brought_up.is_clean(self.engine.outputs().get("commit"))
-        failed: list[str] = []
-        left_out = {
-            identity.name: self._more(["its first `up` has not stored a credential yet"])
+        refused: dict[str, Sequence[str]] = {
+            identity.name: ["its first `up` has not stored a credential yet"]
             for identity in identities
             if identity.secret is None and self.requests.get(identity.schedule_name) is not RenewalRequest.REPLACE
         }
-        while True:
-            chosen = [identity for identity in identities if identity.name not in left_out]
-            if not chosen:
-                return Verdict((), {}, ()), left_out, failed
-            refresh = [argument for argument in self.arguments if argument == "--refresh"]
+        failed: frozenset[str] = frozenset()
+        refresh = [argument for argument in self.arguments if argument == "--refresh"]
+        while chosen := [identity for identity in identities if identity.name not in refused]:
             plan = self.engine.proposed([*_targets(chosen), *refresh], self._environment)
             verdict = judge(chosen, plan, state, is_settled=is_settled)
             if not verdict.refused and verdict.blocked:
                 raise CommandError(
-                    "no certificate was renewed, because the plan has errors, or other changes than renewals:\n"
-                    + "\n".join(f"  {reason}" for reason in verdict.blocked)
+                    "no certificate was renewed, because the plan has errors, or other changes than renewals:",
+                    *(f"  {reason}" for reason in verdict.blocked),
                 )
             if not verdict.refused:
-                return verdict, left_out, failed
-            failed += sorted(verdict.failed)
-            for name, reasons in verdict.refused.items():
-                errors = "; ".join(reason.removeprefix("error: ") for reason in reasons)
-                left_out[name] = f"its renewal fails: {errors}" if name in verdict.failed else self._more(reasons)
-
-    def _more(self, reasons: Iterable[str]) -> str:
-        return (
-            f"a renewal would bring up other changes: {'; '.join(reasons)}. "
-            f"`.venv/bin/idstack up --stack {self.engine.stack}` does so, and renews what is due"
-        )
+                return replace(verdict, refused=refused, failed=failed)
+            refused |= verdict.refused
+            failed |= verdict.failed
+        return Verdict((), refused, (), failed)
 
     @property
     def _environment(self) -> Mapping[str, str]:

@@ -80,20 +80,16 @@ def rotate(
                 f"the leaked certificates are withdrawn, and the state has no secret of {', '.join(lost)}: run "
                 f"`.venv/bin/idstack recover --stack {stack}`, which delivers new ones"
             )
-        inspector(context).show_status(engine, screen)
-        return
-    if register:
+    elif register:
         # The state may not know yet that the certificate is gone.
         _run(engine, screen, identities, RenewalRequest.REGISTER, ("--refresh", *context.args))
-        inspector(context).show_status(engine, screen)
-        return
-    if revoke:
+    elif revoke:
         screen.console.print(_revocation(identities, now=False))
+        _run(engine, screen, identities, RenewalRequest.FORCE, context.args)
+        _run(engine, screen, identities, RenewalRequest.WITHDRAW, context.args)
     else:
         _check_pods(identities, screen, force=force)
-    _run(engine, screen, identities, RenewalRequest.FORCE if force or revoke else RenewalRequest.RENEW, context.args)
-    if revoke:
-        _run(engine, screen, identities, RenewalRequest.WITHDRAW, context.args)
+        _run(engine, screen, identities, RenewalRequest.FORCE if force else RenewalRequest.RENEW, context.args)
     inspector(context).show_status(engine, screen)
 
 
@@ -111,7 +107,7 @@ def _replace(engine: Engine, screen: Screen, identities: Sequence[Renewable], ar
         current = {candidate.name: slots(candidate) for candidate in renewable(engine.resources())}
         unchanged = [identity.name for identity in identities if current.get(identity.name) == slots(identity)]
         withdrawn = [candidate.name for candidate in identities if candidate.name not in unchanged]
-        lines = [str(error)]
+        lines = []
         if withdrawn:
             lines.append(
                 f"The leaked certificates of {', '.join(withdrawn)} are withdrawn. Their pods cannot sign in until a "
@@ -122,7 +118,7 @@ def _replace(engine: Engine, screen: Screen, identities: Sequence[Renewable], ar
                 f"The state has nothing new of {', '.join(unchanged)}, whose certificates may be withdrawn: run the "
                 "command again"
             )
-        raise CommandError("\n".join(lines)) from None
+        raise CommandError(str(error), *lines) from None
 
 
 def _run(
@@ -134,9 +130,9 @@ def _run(
     """
     requests = {identity.schedule_name: request for identity in identities}
     selected = [identity for identity in renewable(engine.resources()) if identity.schedule_name in requests]
-    outcome = RenewalRun(engine, screen.console, requests, arguments).renew(selected)
-    if missing := [identity.name for identity in selected if identity.name not in outcome.renewed]:
-        why = "the reasons are printed above" if outcome.left_out else "the delivered certificate is at Entra ID"
+    verdict = RenewalRun(engine, screen.console, requests, arguments).renew(selected)
+    if missing := [identity.name for identity in selected if identity not in verdict.renewed]:
+        why = "the reasons are printed above" if verdict.refused else "the delivered certificate is at Entra ID"
         raise CommandError(f"unchanged: {', '.join(missing)}; {why}")
 
 

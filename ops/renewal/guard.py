@@ -174,7 +174,7 @@ class Verdict:
     """
 
     renewed: tuple[Renewable, ...]
-    refused: Mapping[str, tuple[str, ...]]
+    refused: Mapping[str, Sequence[str]]
     blocked: tuple[str, ...]
     failed: frozenset[str] = frozenset()
 
