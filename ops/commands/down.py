@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection
 from contextlib import suppress
-from functools import partial
 
 import typer
 
@@ -37,14 +36,20 @@ def down(
     """
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output, deadline=time_limit)
+    others: list[str] = []
     if not engine.is_local:
         _require_named(context, stack)
-        _refuse_shared(engine)
-        refuse_half_moves(engine)
-        require_no_control_plane(engine, partial(_warn, context, engine, screen))
-        _refuse_locked(engine)
-        engine.destroy(context.args)
-    others = _remove_local(engine, screen, context) if engine.is_local and local_paths().state.exists() else []
+        _destroy(engine, screen, context)
+    elif local_paths().state.exists():
+        start_local_cloud(screen)
+        screen.step("pulumi destroy")
+        engine.prepare()
+        _destroy(engine, screen, context)
+        engine.remove()
+        others = engine.siblings()
+        if not others:
+            screen.step("local cloud")
+            local_cloud.do("stop", "--remove", output=screen.output)
     if as_json:
         screen.document({"stack": stack, "removed": engine.is_local})
     elif others:
@@ -65,6 +70,22 @@ def _require_named(context: typer.Context, stack: str) -> None:
         raise CommandError(f"nothing was destroyed: name the stack (`--stack {stack}`), which is not a local one")
     if typer.prompt(f"Destroy {stack}? Its name", err=True).strip() != stack:
         raise typer.Abort
+
+
+def _destroy(engine: Engine, screen: Screen, context: typer.Context) -> None:
+    """Destroy a stack; raises CommandError if something else needs it, or a lock forbids it."""
+
+    def warn(clusters: Collection[str]) -> None:
+        if warning := inspector(context).ended_credentials(engine, clusters):
+            screen.console.print(f"warning: {warning}")
+
+    _refuse_shared(engine)
+    refuse_half_moves(engine)
+    require_no_control_plane(engine, warn)
+    _refuse_locked(engine)
+    if engine.is_local:
+        local_cloud.play(engine.stack, (), output=screen.output)
+    engine.destroy(context.args)
 
 
 def _refuse_shared(engine: Engine) -> None:
@@ -94,27 +115,3 @@ def _refuse_locked(engine: Engine) -> None:
                 f"nothing was destroyed: locks forbid to delete some of it ({', '.join(found)}). Let an Owner or User "
                 f"Access Administrator run `az lock delete --ids {' '.join(found)}`"
             )
-
-
-def _remove_local(engine: Engine, screen: Screen, context: typer.Context) -> list[str]:
-    """Remove the stack, and the local cloud if it has no other stacks; returns the names of those."""
-    start_local_cloud(screen)
-    screen.step("pulumi destroy")
-    engine.prepare()
-    _refuse_shared(engine)
-    refuse_half_moves(engine)
-    require_no_control_plane(engine, partial(_warn, context, engine, screen))
-    _refuse_locked(engine)
-    local_cloud.play(engine.stack, (), output=screen.output)
-    engine.destroy(context.args)
-    engine.remove()
-    if others := engine.siblings():
-        return others
-    screen.step("local cloud")
-    local_cloud.do("stop", "--remove", output=screen.output)
-    return []
-
-
-def _warn(context: typer.Context, engine: Engine, screen: Screen, clusters: Collection[str]) -> None:
-    if warning := inspector(context).ended_credentials(engine, clusters):
-        screen.console.print(f"warning: {warning}")
