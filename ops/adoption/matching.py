@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -86,10 +86,10 @@ def kept_roles(clusters: Sequence[Mapping[str, Any]], cluster: str, matches: Seq
         if match.other_role is not None and match.owner in _KEEPING:
             other_roles.setdefault(match.owner, set()).add(match.other_role)
     if several := {owner: roles for owner, roles in other_roles.items() if len(roles) > 1}:
-        listed = "\n".join(f"- {owner}: {', '.join(sorted(roles))}" for owner, roles in several.items())
         raise CommandError(
-            f"an identity can keep one role at all of its scopes, but these have several:\n{listed}\nAssign each the "
-            "same role at all scopes, or leave out --keep-roles"
+            "an identity can keep one role at all of its scopes, but these have several:",
+            *(f"- {owner}: {', '.join(sorted(roles))}" for owner, roles in several.items()),
+            "Assign each the same role at all scopes, or leave out --keep-roles",
         )
     return {
         path_of(("hostedClusters", index, "identities", owner, "customRole")): role
@@ -208,21 +208,15 @@ def import_file(plan: Plan, matches: Sequence[Match]) -> dict[str, Any]:
     return {"nameTable": table, "resources": resources}
 
 
-def entries(path: Path) -> list[dict[str, Any]]:
-    """The entries of an import file; raises CommandError for another file."""
-    return _read_import_file(path)[0]
-
-
-def enter_providers(engine: Engine, path: Path) -> None:
+def enter_providers(engine: Engine, path: Path, urns: Collection[str]) -> None:
     """Write the providers of an import file into the state, as the plan has them, unless the state has them.
 
-    The engine creates them with the first `up`, but an import needs them before. Raises CommandError for a file that
-    is no import file, and for a preview that fails.
+    The engine creates them with the first `up`, but an import needs them before. Raises CommandError for a provider
+    that the stack does not have, and for a preview that fails.
     """
-    _, urns = _read_import_file(path)
     state = engine.state()
     resources = resources_in(state)
-    missing = urns - {resource["urn"] for resource in resources}
+    missing = set(urns) - {resource["urn"] for resource in resources}
     if not missing:
         return
     new = {step["urn"]: step["newState"] for step in engine.planned()["steps"] if step["op"] == "create"}
@@ -233,8 +227,8 @@ def enter_providers(engine: Engine, path: Path) -> None:
     engine.replace_state(with_resources(state, [*entered, *resources]))
 
 
-def _read_import_file(path: Path) -> tuple[list[dict[str, Any]], set[str]]:
-    """The entries of an import file, and the URNs in its name table."""
+def read_import_file(path: Path) -> tuple[list[dict[str, Any]], set[str]]:
+    """The entries of an import file, and the URNs in its name table; raises CommandError for another file."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         resources = [{**resource, "type": str(resource["type"])} for resource in document["resources"]]

@@ -92,10 +92,12 @@ def _adopt(engine: Engine, *arguments: str) -> None:
     lost = [step for step in steps if others.isdisjoint((step["urn"], type_of(step["urn"])))]
     if lost:
         engine.replace_state(before)
-        listed = (f"- {name_of(step['urn'])}: {', '.join(step.get('replaceReasons') or ())}" for step in lost)
-        reason = "nothing was adopted, because the next `up` would delete and recreate it: these inputs differ:"
-        remedy = "say what exists, then run the command again; otherwise delete or rename it"
-        raise CommandError("\n".join([reason, *listed, f"Let Pulumi.{engine.stack}.yaml {remedy}"]))
+        raise CommandError(
+            "nothing was adopted, because the next `up` would delete and recreate it: these inputs differ:",
+            *(f"- {name_of(step['urn'])}: {', '.join(step.get('replaceReasons') or ())}" for step in lost),
+            f"Let Pulumi.{engine.stack}.yaml say what exists, then run the command again; otherwise delete or rename "
+            "it",
+        )
 
 
 def _require_own(engine: Engine, type_token: str, name: str, id: str) -> None:
@@ -265,13 +267,17 @@ def file(
 ) -> None:
     """Adopt the resources in an import file (`pulumi import --file`); the next `up` updates them."""
     engine = Engine(stack)
-    items = [item for item in matching.entries(path) if "id" in item]
+    entries, providers = matching.read_import_file(path)
     require_sound_configuration(engine)
     prepare(engine, Screen(as_json=False))
     with adoption_guard(engine) as guard:
         # Whom its role assignments are for, `scripts` has compared.
-        objections = {item["id"]: guard.objection(item["type"], item["id"], principal=None) for item in items}
+        objections = {
+            entry["id"]: guard.objection(entry["type"], entry["id"], principal=None)
+            for entry in entries
+            if "id" in entry
+        }
     if lines := [f"- {id}: {why}" for id, why in objections.items() if why]:
-        raise CommandError("\n".join(["nothing was adopted, because these may not be this stack's:", *lines]))
-    matching.enter_providers(engine, path)
+        raise CommandError("nothing was adopted, because these may not be this stack's:", *lines)
+    matching.enter_providers(engine, path, providers)
     _adopt(engine, "--file", str(path.absolute()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -350,25 +349,18 @@ class _Recorded(Engine):
         self.replaced.append(state["deployment"]["resources"])  # type: ignore[attr-defined]
 
 
-def file(tmp_path: Path, *providers: str) -> Path:
-    path = tmp_path / "import.json"
-    path.write_text(
-        json.dumps({"resources": [], "nameTable": {str(index): provider for index, provider in enumerate(providers)}})
-    )
-    return path
-
-
+FILE = Path("import.json")
 STACK_STEP, *_ = plan()["steps"]
 PROVIDER_STATE = {"urn": PROVIDER, "type": "pulumi:providers:azure-native", "custom": True, "parent": STACK}
 WITH_INPUTS = {**PROVIDER_STATE, "inputs": {"tenantId": "t", "__internal": {}}}
 STEPS = [STACK_STEP, {"op": "create", "urn": PROVIDER, "newState": WITH_INPUTS}]
 
 
-def test_missing_providers_come_with_the_stack_before_everything_else(tmp_path: Path) -> None:
+def test_missing_providers_come_with_the_stack_before_everything_else() -> None:
     other = {"urn": "urn:other", "type": "x", "custom": True}
     engine = _Recorded(other, steps=STEPS)
 
-    enter_providers(engine, file(tmp_path, PROVIDER))
+    enter_providers(engine, FILE, {PROVIDER})
 
     [[root, provider, last]] = engine.replaced  # type: ignore[attr-defined]
     assert (root["urn"], last) == (STACK, other)
@@ -376,12 +368,12 @@ def test_missing_providers_come_with_the_stack_before_everything_else(tmp_path: 
     assert provider["outputs"] == {"tenantId": "t"}, "or the next preview shows an update"
     assert provider["id"]
     has_it = _Recorded({"urn": PROVIDER, "type": "pulumi:providers:azure-native"}, steps=STEPS)
-    enter_providers(has_it, file(tmp_path, PROVIDER))
+    enter_providers(has_it, FILE, {PROVIDER})
     assert has_it.replaced == []  # type: ignore[attr-defined]
 
 
-def test_a_file_of_another_stack_is_refused(tmp_path: Path) -> None:
+def test_a_file_of_another_stack_is_refused() -> None:
     other = PROVIDER.replace(":dev:", ":prod:")
 
     with pytest.raises(CommandError, match=f"names {other}, which the stack does not have; write it again"):
-        enter_providers(_Recorded(steps=STEPS), file(tmp_path, other))
+        enter_providers(_Recorded(steps=STEPS), FILE, {other})
