@@ -25,12 +25,14 @@ from ops.stack.stack_document import BACKEND_KEY, BACKEND_VARIABLE, document_in,
 # As in every stack file: a default provider would act with whatever login it finds (components/azure/providers.py).
 PROVIDERS_KEY: Final = "pulumi:disable-default-providers"
 EXPLICIT_PROVIDERS: Final = ("azure-native", "azuread", "kubernetes")
-_SHARED: Final = "shared"
+# Names of waves; the shared stack is called so, too.
+SHARED: Final = "shared"
+CANARIES: Final = "canaries"
 
 
 def shared_stack_name(environment: str) -> str:
     """Name of an environment's shared stack: `shared-dev`, in the local cloud `local-shared`."""
-    return cluster_stack_name(environment, _SHARED)
+    return cluster_stack_name(environment, SHARED)
 
 
 def cluster_stack_name(environment: str, cluster: str) -> str:
@@ -103,8 +105,6 @@ class FleetEnvironment:
         return is_local(self.name)
 
 
-SHARED: Final = "shared"
-CANARIES: Final = "canaries"
 JOBS: Final = ("wave-1", "wave-2", "wave-3", "wave-4")
 """Of `.github/workflows/fleet.yml`, for the waves after the canaries."""
 # GitHub's maximum of jobs in a matrix (docs.github.com, "Running variations of jobs in a workflow").
@@ -125,15 +125,15 @@ def matrices(environment: FleetEnvironment) -> Mapping[str, Mapping[str, Any] | 
             f"waves.size of {environment.name} makes {len(numbered)} waves, and the workflow has jobs for {len(JOBS)}: "
             "give it a larger size, or the workflow more jobs (ops/fleet/stacks.py)"
         )
-    waves = {SHARED: named.get(SHARED), CANARIES: named.get(CANARIES), **dict(zip(JOBS, numbered, strict=False))}
+    waves = {job: named.get(job) for job in (SHARED, CANARIES)} | dict.fromkeys(JOBS)
+    waves |= dict(zip(JOBS, numbered, strict=False))
     for wave in environment.waves:
         if len(wave.stacks) > MOST_STACKS:
             raise CommandError(
                 f"{wave.name} of {environment.name} has {len(wave.stacks)} stacks, and GitHub runs {MOST_STACKS} jobs "
                 "of a matrix: give waves.size a smaller number"
             )
-    by_job = {job: waves.get(job) for job in (SHARED, CANARIES, *JOBS)}
-    return {job: {"stack": [stack.name for stack in wave.stacks]} if wave else None for job, wave in by_job.items()}
+    return {job: {"stack": [stack.name for stack in wave.stacks]} if wave else None for job, wave in waves.items()}
 
 
 _CONFIGURATION: Final = "config"
@@ -196,13 +196,9 @@ def require_one_backend(environment: FleetEnvironment, root: Path) -> None:
     lines = [f"- {file}: {backend}" for file, backend in others.items() if backend not in (None, environment.backend)]
     if lines:
         raise CommandError(
-            "\n".join(
-                [
-                    f"the fleet file says that the states of {environment.name} are in {environment.backend}, and "
-                    "files of its stacks name another place. Nothing was started:",
-                    *lines,
-                    f"If the states are there, correct `backend` of {environment.name} in the fleet file; if they have "
-                    f"moved, correct `{BACKEND_KEY}` in these files",
-                ]
-            )
+            f"the fleet file says that the states of {environment.name} are in {environment.backend}, and files of "
+            "its stacks name another place. Nothing was started:",
+            *lines,
+            f"If the states are there, correct `backend` of {environment.name} in the fleet file; if they have moved, "
+            f"correct `{BACKEND_KEY}` in these files",
         )
