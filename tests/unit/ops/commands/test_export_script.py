@@ -134,27 +134,16 @@ def test_a_step_that_fails_ends_it(run: Run, tmp_path: Path) -> None:
     assert _calls(tmp_path)[-1].startswith("hypershift install")
 
 
-def test_what_a_private_link_needs_is_checked_too(
-    engine: FakeEngine, idstack: Idstack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    cluster = self_managed("hc1")
-    cluster["hostedClusterSpec"]["platform"]["azure"]["private"] = {"type": "PrivateLink", "privateLink": {}}
-    exported(engine, idstack, {**OUTPUTS, "hostedClusters": {"hc1": cluster}})
+def test_what_only_some_clusters_need_is_checked_too(run: Run, engine: FakeEngine, idstack: Idstack) -> None:
+    linked = self_managed("hc1")
+    linked["hostedClusterSpec"]["platform"]["azure"]["private"] = {"type": "PrivateLink", "privateLink": {}}
+    bare = {key: value for key, value in described().items() if key != "externalDnsDomain"}
+    bare["hostedClusterBase"] = {"metadata": {}, "spec": {}}
 
-    text = Path("hc1.sh").read_text()
-    assert [f'"${{{name}:?{(FILES | VALUES)[name]}}}"' in text for name in _OF_PRIVATE_LINK] == [True, True]
-
-
-def test_what_the_stack_does_not_know_is_checked_too(run: Run, engine: FakeEngine, idstack: Idstack) -> None:
-    cluster = {key: value for key, value in described().items() if key != "externalDnsDomain"}
-    cluster["hostedClusterBase"] = {"metadata": {}, "spec": {}}
-    exported(engine, idstack, {**OUTPUTS, "hostedClusters": {"hc1": cluster}})
-
-    text = Path("hc1.sh").read_text()
-
-    assert ': "${MGMT_DNS_ZONE_NAME:?' in text
-    assert ': "${PARENT_DNS_ZONE:?' in text
+    for cluster, names in ((linked, _OF_PRIVATE_LINK), (bare, UNUSED.difference(_OF_PRIVATE_LINK))):
+        exported(engine, idstack, {**OUTPUTS, "hostedClusters": {"hc1": cluster}})
+        text = Path("hc1.sh").read_text()
+        assert [name for name in names if f'"${{{name}:?{(FILES | VALUES)[name]}}}"' not in text] == []
 
 
 def test_a_cluster_that_the_stack_applies_is_not_created_again(

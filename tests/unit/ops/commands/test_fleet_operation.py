@@ -192,40 +192,34 @@ def test_preparing_keeps_what_the_engine_has_written(project: Path, engine: Fake
 
 
 @pytest.mark.parametrize("words", [("prepare",), ("up", "--yes"), ("status",)])
-def test_a_file_with_another_backend_is_refused(
-    project: Path, engine: FakeEngine, idstack: Idstack, words: tuple[str, ...]
+@pytest.mark.parametrize("place", ["file", "variable"])
+def test_another_backend_is_refused(
+    project: Path,
+    engine: FakeEngine,
+    idstack: Idstack,
+    monkeypatch: pytest.MonkeyPatch,
+    place: str,
+    words: tuple[str, ...],
 ) -> None:
-    text = "config:\n  idstack:backend: azblob://elsewhere?storage_account=older\n"
-    (project / "Pulumi.hc1-dev.yaml").write_text(text)
+    said = "and PULUMI_BACKEND_URL is file:///elsewhere. A stack has one backend: `unset PULUMI_"
+    if place == "file":
+        (project / "Pulumi.hc1-dev.yaml").write_text("config:\n  idstack:backend: azblob://x?storage_account=older\n")
+        said = "- Pulumi.hc1-dev.yaml: azblob://x?storage_account=older\nIf the states are there"
+    else:
+        monkeypatch.setenv("PULUMI_BACKEND_URL", "file:///elsewhere")
+    before = {file.name: file.read_text() for file in project.iterdir()}
 
     printed = idstack("fleet", *words, "--environment", "dev")
 
-    assert printed.code == 1
-    assert "- Pulumi.hc1-dev.yaml: azblob://elsewhere?storage_account=older\nIf the states are there" in printed.error
-    assert (project / "Pulumi.hc1-dev.yaml").read_text() == text
-    assert not (project / "Pulumi.shared-dev.yaml").exists()
-    assert engine.calls == []
-
-
-@pytest.mark.parametrize("words", [("prepare",), ("up", "--yes"), ("status",)])
-def test_a_variable_with_another_backend_is_refused(
-    project: Path, engine: FakeEngine, idstack: Idstack, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
-) -> None:
-    monkeypatch.setenv("PULUMI_BACKEND_URL", "file:///elsewhere")
-
-    printed = idstack("fleet", *words, "--environment", "dev")
-
-    assert printed.code == 1
-    assert "and PULUMI_BACKEND_URL is file:///elsewhere. A stack has one backend: `unset PULUMI_" in printed.error
-    assert not (project / "Pulumi.shared-dev.yaml").exists()
-    assert engine.calls == []
+    assert (printed.code, engine.calls) == (1, [])
+    assert said in printed.error
+    assert {file.name: file.read_text() for file in project.iterdir()} == before
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("secretsprovider: passphrase\n", "has the secrets provider passphrase, and the fleet file azurekeyvault://"),
-        ("- a\n", "it is not a YAML document of a stack"),
         ("a: [", "Pulumi.shared-dev.yaml cannot be read: line 1, column 5"),
     ],
 )

@@ -182,13 +182,6 @@ def test_who_would_get_a_token_is_asked_and_refused_to_a_script(
     assert said in done.error
 
 
-def test_another_server_application_that_is_named_is_taken(idstack: Idstack, tmp_path: Path) -> None:
-    source, new = foreign(tmp_path, "https://login.microsoftonline.com/", VAULT), tmp_path / "new.yaml"
-    options = ("--login", "azure-cli", "--server-id", VAULT)
-
-    assert idstack("kubeconfig", "--from", str(source), "--file", str(new), *options).code == 0
-
-
 @pytest.mark.parametrize(
     ("host", "options", "expected"),
     [
@@ -197,10 +190,11 @@ def test_another_server_application_that_is_named_is_taken(idstack: Idstack, tmp
         (HOSTS[0], ["--authority-host", "https://login.chinacloudapi.cn/"], "https://login.chinacloudapi.cn/"),
     ],
 )
-def test_a_known_authority_or_one_that_is_named_is_taken(
+def test_a_known_authority_or_one_that_is_named_is_taken_as_a_named_server_is(
     idstack: Idstack, tmp_path: Path, host: str, options: list[str], expected: str
 ) -> None:
-    source, new = foreign(tmp_path, host), tmp_path / "new.yaml"
+    source, new = foreign(tmp_path, host, VAULT), tmp_path / "new.yaml"
+    options = [*options, "--server-id", VAULT]
     done = idstack("kubeconfig", "--from", str(source), "--file", str(new), "--login", "azure-cli", *options)
 
     assert done.code == 0, done.error

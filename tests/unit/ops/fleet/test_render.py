@@ -57,13 +57,6 @@ def _required(stacks: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
     }
 
 
-def test_the_operator_configures_what_the_stacks_file_would_hold() -> None:
-    found = load_fleet(AZURE)
-    configured = {stack.name: stack.configuration for environment in found for stack in environment.stacks}
-    for name, manifest in _stacks(tree(found)).items():
-        assert manifest["spec"]["config"] == configured[name]
-
-
 def _zeros(value: Any, place: str) -> Iterator[str]:
     """What a Go type with `omitempty` drops: false, 0 and empty texts and lists, below `place`."""
     if isinstance(value, dict | list):
@@ -97,24 +90,6 @@ def test_drift_is_a_preview_after_the_stack_that_renews_nothing() -> None:
     assert spec["config"]["idstack:credentials"] == {"keySize": 3072, "renewal": "hold"}
     assert spec["updateTemplate"] == {"spec": {"expectNoChanges": True}}
     assert stacks["hc1-prod"]["spec"]["config"]["idstack:credentials"] == {"keySize": 3072}
-
-
-def test_workspaces_run_as_the_account_that_azure_trusts_and_has_one_right() -> None:
-    objects = build(tree(load_fleet(AZURE)), _PROD)
-    [account] = [obj for obj in objects if obj["kind"] == "ServiceAccount"]
-    [binding] = [obj for obj in objects if obj["kind"].endswith("Binding")]
-    [subject] = binding["subjects"]
-
-    assert account["metadata"]["annotations"]["azure.workload.identity/client-id"].startswith("22222222-")
-    assert binding["roleRef"]["name"] == "system:auth-delegator"
-    assert (subject["name"], subject["namespace"]) == ("idstack-prod", "idstack-fleet")
-    for manifest in objects:
-        if manifest["kind"] == "Stack":
-            assert manifest["spec"]["serviceAccountName"] == account["metadata"]["name"]
-            pod = manifest["spec"]["workspaceTemplate"]["spec"]["podTemplate"]
-            assert pod["metadata"]["labels"] == {"azure.workload.identity/use": "true"}
-            for container in (*pod["spec"]["initContainers"], *pod["spec"]["containers"]):
-                assert container["securityContext"]["readOnlyRootFilesystem"] is True
 
 
 def test_an_environment_without_the_operator_is_not_rendered() -> None:
@@ -191,15 +166,6 @@ def _without_vault() -> dict[str, Any]:
     del prod["shared"], prod["clusters"][0]["hostedCluster"]
     prod["clusterDefaults"]["hostedCluster"] |= _SELF_MANAGED
     return changed
-
-
-def test_a_self_managed_cluster_is_an_object_as_any_other() -> None:
-    stacks = _stacks(tree(fleet(_mixed())))
-    [first], [second] = (stacks[name]["spec"]["config"]["idstack:hostedClusters"] for name in ("hc1-prod", "hc2-prod"))
-
-    assert {key: second.get(key) for key in _SELF_MANAGED} == _SELF_MANAGED
-    assert "authentication" not in first
-    assert stacks["hc2-prod"]["spec"]["config"]["idstack:sharedStack"] == "organization/idstack/shared-prod"
 
 
 def test_clusters_that_keep_nothing_in_a_vault_need_no_shared_stack() -> None:

@@ -129,8 +129,17 @@ def test_git_ignores_the_copy_of_every_sample() -> None:
     assert {f"/{name}" for name in samples} <= {*(ROOT / ".gitignore").read_text().splitlines()}
 
 
-def test_a_file_that_is_not_yaml_is_refused_with_the_place(project: Path) -> None:
-    (project / "Pulumi.dev.yaml").write_text("config:\n  idstack:location: a: b\n")
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("config:\n  idstack:location: a: b\n", r"line 2, column \d+: "),
+        ("config: [\n", r"line \d, column \d+: "),
+        ("- a", "it is not a YAML document of a stack"),
+        ("config: {1: 2}", "it is not a YAML document of a stack"),
+    ],
+)
+def test_a_file_that_is_none_of_a_stack_is_refused_with_the_place(project: Path, text: str, reason: str) -> None:
+    (project / "Pulumi.dev.yaml").write_text(text)
 
-    with pytest.raises(CommandError, match=r"^Pulumi\.dev\.yaml cannot be read: line 2, column \d+: "):
+    with pytest.raises(CommandError, match=rf"^Pulumi\.dev\.yaml cannot be read: {reason}"):
         require_stack("dev", project)

@@ -39,21 +39,6 @@ def test_the_local_stack_is_made_beside_its_state(engine: FakeEngine, project: P
     assert (project / "Pulumi.local.yaml").read_text() == "config:\n  idstack:cloud: local\n"
 
 
-def test_the_engine_reads_a_copy_of_the_configuration_with_the_salt(
-    engine: FakeEngine, project: Path, tmp_path: Path
-) -> None:
-    local = Engine("local", project)
-    local.prepare()
-    (project / "Pulumi.local.yaml").write_text("config:\n  idstack:cloud: local\n  idstack:location: eastus\n")
-    local.preview()
-    copy = tmp_path / "state/pulumi/configuration.local.yaml"
-    assert f"--config-file {copy}" in engine.calls[-1]
-    assert yaml.safe_load(copy.read_text()) == {
-        "encryptionsalt": "v1:of-this-machine",
-        "config": {"idstack:cloud": "local", "idstack:location": "eastus"},
-    }
-
-
 def test_what_the_engine_cannot_read_of_selected_stacks_is_forgotten(
     engine: FakeEngine, project: Path, tmp_path: Path
 ) -> None:

@@ -164,17 +164,6 @@ def test_the_engine_itself_unpacks_the_archive_into_the_cache(releases: Releases
     assert os.access(cached("azuread", "1.2.3", environment), os.X_OK)
 
 
-@pytest.mark.usefixtures("empty")
-def test_local_stacks_need_no_checksum(engine: FakeEngine, tmp_path: Path) -> None:
-    for file in ("Pulumi.yaml", "Pulumi.local.yaml"):
-        shutil.copy(ROOT / file, tmp_path / file)
-    local = Engine("local", tmp_path)
-    local.prepare()
-    local.preview()
-
-    assert not [call for call in engine.calls if call.startswith("plugin install")]
-
-
 def test_every_line_of_the_file_is_a_checksum_of_an_archive() -> None:
     lines = (ROOT / "tools/checksums.txt").read_text(encoding="utf-8").splitlines()
 

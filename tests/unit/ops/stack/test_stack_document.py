@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from ops.stack import environment
 from ops.stack.engine import Engine
 from ops.stack.environment import ROOT
 from ops.stack.errors import CommandError
@@ -42,14 +41,6 @@ def test_a_recorded_backend_is_read_back_and_all_else_stays(project: Path) -> No
 def test_a_file_without_a_block_of_settings_is_no_place_for_a_record(text: str) -> None:
     with pytest.raises(ValueError, match="it has no block `config:`"):
         with_backend(text, AZURE)
-
-
-@pytest.mark.parametrize("text", ["config: [\n", "config:\n  a: b: c\n"], ids=["open list", "two colons"])
-def test_a_file_that_is_not_yaml_is_no_stack_without_a_backend(project: Path, text: str) -> None:
-    (project / "Pulumi.dev.yaml").write_text(text, encoding="utf-8")
-
-    with pytest.raises(CommandError, match=r"Pulumi\.dev\.yaml cannot be read: line \d+, column \d+: "):
-        recorded("dev", project)
 
 
 @pytest.mark.parametrize(
@@ -90,16 +81,6 @@ def test_every_command_of_a_stack_has_its_backend(project: Path, monkeypatch: py
 
     for engine in (Engine("dev", project), Engine("hc1", project, beside="dev")):
         assert engine.environment[BACKEND_VARIABLE] == AZURE
-
-
-def test_a_local_stack_has_the_local_backend_alone(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(BACKEND_VARIABLE, OTHER)
-    monkeypatch.setenv("LOCALCLOUD_STATE_DIR", str(project))
-
-    assert (
-        environment.variables("local", root=project)[BACKEND_VARIABLE]
-        == f"file://{project}/pulumi/backend?metadata=skip"
-    )
 
 
 @pytest.mark.parametrize("stack", ["stage", "prod"])
