@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
+from pathlib import Path
 from typing import ClassVar
 
 from identity.catalogue_rows import Mount
 from tests.consumers.consumer import Client, guest_kubeconfig
 from tests.consumers.drivers import machine_id
+from tools import golang
 
 
 class Ingress(Client):
@@ -86,6 +88,14 @@ class AzClient(Client):
 
     program = "azclient"
     kind: ClassVar[str]
+
+    @classmethod
+    def missing(cls) -> str:
+        return ""
+
+    @classmethod
+    def binary(cls) -> Path:
+        return golang.build(Path(__file__).with_name("azclient"))
 
     def arguments(self, mount: Mount) -> Sequence[str]:
         assert mount.config is not None

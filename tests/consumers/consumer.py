@@ -7,7 +7,8 @@ import os
 import socket
 import subprocess
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Final, Self
@@ -15,7 +16,7 @@ from typing import Any, ClassVar, Final, Self
 import pytest
 
 from identity.catalogue import CONTROL_PLANE
-from identity.catalogue_rows import Mount
+from identity.catalogue_rows import ControlPlaneIdentity, Mount
 from localcloud.testing.running import ClusterKind, StateDirectory
 from tests.harness import LocalStack
 from tests.rooted import SCRIPT, UNSHARED, is_dynamic
@@ -24,6 +25,14 @@ NONE: Final = "<nil>"
 EXPIRED: Final = "InvalidAuthenticationToken"
 """A token has expired at ARM, and not yet by the program's clock, which began with the answer: it soon has another."""
 _MOST_QUESTIONS: Final = 100
+
+
+@dataclass(frozen=True)
+class Pod:
+    """What a program's container has: the tree of its mounts, and its variables."""
+
+    tree: Path
+    variables: Mapping[str, str]
 
 
 class Consumer(ABC):
@@ -36,18 +45,30 @@ class Consumer(ABC):
     field: ClassVar[str]
     guest: ClassVar[bool] = False
     """Whether it needs a kube-apiserver as its guest cluster."""
-    namespace: Final = "clusters-hc1"
-    """Of the hosted cluster's control plane."""
 
-    def __init__(self, stack: LocalStack, binary: Path, folder: Path) -> None:
-        """`folder` is new, and the program's /tmp: sockets lie there, and what it prints."""
+    def __init__(self, stack: LocalStack, binary: Path, folder: Path, pod: Pod | None = None) -> None:
+        """`folder` is new, and the program's /tmp: sockets lie there, and what it prints.
+
+        Without `pod` it has what the identity's probe has.
+        """
         folder.mkdir()
         self.stack = stack
         self.folder = folder
         self._binary = binary
+        self._pod = pod
         self._process: subprocess.Popen[str] | None = None
         self.answering: subprocess.Popen[str] | None = None
         """What answers the lines of `ask`: the program itself, or what calls it."""
+
+    @classmethod
+    def missing(cls) -> str:
+        """Why it cannot run here; "" if it can."""
+        return missing(cls.program, guest=cls.guest)
+
+    @classmethod
+    def binary(cls) -> Path:
+        """The program's file."""
+        return program(cls.program)
 
     def __enter__(self) -> Self:
         self.start()
@@ -60,17 +81,9 @@ class Consumer(ABC):
 
     def start(self) -> None:
         """Start the program; returns at once."""
-        environment = self.stack.environment
-        [row] = [identity for identity in CONTROL_PLANE if identity.field == self.field]
-        name = row.probe_name(row.mounts[0])
-        [pod] = [
-            resource["inputs"]["spec"]["template"]["spec"]["containers"][0]
-            for resource in self.stack.resources()
-            if resource["type"] == "kubernetes:apps/v1:Deployment" and resource["inputs"]["metadata"]["name"] == name
-        ]
-        declared = {variable["name"]: variable["value"] for variable in pod["env"] if "value" in variable}
-        tree = Path(environment.mounts_dir, self.namespace, name).resolve()
-        command = (str(tree), str(self.folder / "root"), environment.ca_file, str(self.folder), str(self._binary))
+        environment, row = self.stack.environment, row_of(self.field)
+        pod = self._pod or self._of_the_probe(row)
+        command = (str(pod.tree), str(self.folder / "root"), environment.ca_file, str(self.folder), str(self._binary))
         with (self.folder / "log").open("a") as log:
             self._process = subprocess.Popen(
                 [*UNSHARED, SCRIPT, self.program, *command, *self.arguments(row.mounts[0])],
@@ -78,7 +91,7 @@ class Consumer(ABC):
                     "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
                     "HTTPS_PROXY": environment.proxy_endpoint,
                     "SSL_CERT_FILE": "/ca.crt",
-                    **declared,
+                    **pod.variables,
                 },
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE if self.answers else log,
@@ -86,6 +99,16 @@ class Consumer(ABC):
                 text=True,
             )
         self.answering = self._process
+
+    def _of_the_probe(self, row: ControlPlaneIdentity) -> Pod:
+        name = row.probe_name(row.mounts[0])
+        [container] = [
+            resource["inputs"]["spec"]["template"]["spec"]["containers"][0]
+            for resource in self.stack.resources()
+            if resource["type"] == "kubernetes:apps/v1:Deployment" and resource["inputs"]["metadata"]["name"] == name
+        ]
+        tree = Path(self.stack.environment.mounts_dir, self.namespace, name).resolve()
+        return Pod(tree, {variable["name"]: variable["value"] for variable in container["env"] if "value" in variable})
 
     def stop(self) -> None:
         """End the program."""
@@ -125,6 +148,11 @@ class Consumer(ABC):
         *_, found = self.stack.configuration("hostedClusters")
         return dict(found)
 
+    @property
+    def namespace(self) -> str:
+        """Of the hosted cluster's control plane."""
+        return f"clusters-{self.cluster['name']}"
+
 
 class Client(Consumer):
     """A client of this folder, whose work is lines."""
@@ -141,6 +169,12 @@ class Client(Consumer):
     def _answer(self, line: str) -> str:
         answers = (self.ask(line) for _ in range(_MOST_QUESTIONS))
         return next((answer for answer in answers if EXPIRED not in answer), EXPIRED)
+
+
+def row_of(field: str) -> ControlPlaneIdentity:
+    """The identity's row of the catalogue."""
+    [row] = [identity for identity in CONTROL_PLANE if identity.field == field]
+    return row
 
 
 def guest_kubeconfig(stack: LocalStack, folder: Path) -> None:

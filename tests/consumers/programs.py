@@ -54,15 +54,12 @@ class CloudControllerManager(Consumer):
 
     def arguments(self, mount: Mount) -> Sequence[str]:
         assert mount.config is not None
-        return self.options(Path(mount.config.path), Path("/tmp/kubeconfig"))
-
-    def options(self, config: Path, kubeconfig: Path) -> Sequence[str]:
-        """As HyperShift's Deployment has them, but for the election of a leader."""
         guest_kubeconfig(self.stack, self.folder)
+        # As HyperShift's Deployment has them, but for the election of a leader.
         return (
-            *(f"--cloud-config={config}", "--cloud-provider=azure", "--controllers=*,-cloud-node"),
+            *(f"--cloud-config={mount.config.path}", "--cloud-provider=azure", "--controllers=*,-cloud-node"),
             *("--configure-cloud-routes=false", "--bind-address=127.0.0.1", f"--secure-port={free_port()}"),
-            *("--leader-elect=false", f"--kubeconfig={kubeconfig}", "--v=4"),
+            *("--leader-elect=false", "--kubeconfig=/tmp/kubeconfig", "--v=4"),
         )
 
     def work(self) -> str:

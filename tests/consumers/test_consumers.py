@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -21,19 +20,18 @@ from tests.consumers.clients import (
     Ingress,
     Network,
 )
-from tests.consumers.consumer import Consumer, missing, program
+from tests.consumers.consumer import Consumer
 from tests.consumers.drivers import DiskDriver, FileDriver, make_machine
 from tests.consumers.programs import CloudControllerManager, Kms
 from tests.engine.held_faults import dialled
 from tests.harness import LocalStack, running_stack
-from tools import golang
 
-_CONSUMERS: Final[tuple[type[Consumer], ...]] = (
+CONSUMERS: Final[tuple[type[Consumer], ...]] = (
     *(CloudControllerManager, Kms, Ingress, ImageRegistry, DiskDriver, FileDriver, Network, ClusterApi),
     *(CloudProviderClient, DiskClient, FileClient),
 )
 # The image registry's certificate is Azure's: its source is a managed identity.
-_RENEWED: Final = tuple(consumer for consumer in _CONSUMERS if consumer is not ImageRegistry)
+_RENEWED: Final = tuple(consumer for consumer in CONSUMERS if consumer is not ImageRegistry)
 # So short that nothing goes on with a token of the step before.
 _SHORT: Final = HeldFaults(token_lifetime=(3, 3))
 
@@ -59,9 +57,9 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     with running_stack(root / "stack") as stack, ExitStack() as running:
         stack.up()
         make_machine(stack)
-        found = [consumer for consumer in _CONSUMERS if not _missing(consumer)]
+        found = [consumer for consumer in CONSUMERS if not consumer.missing()]
         all_of_them = [
-            running.enter_context(consumer(stack, _binary(consumer), root / consumer.__name__)) for consumer in found
+            running.enter_context(consumer(stack, consumer.binary(), root / consumer.__name__)) for consumer in found
         ]
 
         def work() -> dict[type[Consumer], str]:
@@ -98,19 +96,6 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         )
 
 
-def _missing(consumer: type[Consumer]) -> str:
-    """Why a consumer cannot run here; "" if it can."""
-    if consumer.program == "azclient":
-        return ""
-    return missing(consumer.program, guest=consumer.guest)
-
-
-def _binary(consumer: type[Consumer]) -> Path:
-    if consumer.program == "azclient":
-        return golang.build(Path(__file__).with_name("azclient"))
-    return program(consumer.program)
-
-
 def _refused_sign_ins(stack: LocalStack) -> list[str]:
     log = read_requests(StateDirectory(stack.state).requests_file)
     return [
@@ -121,17 +106,17 @@ def _refused_sign_ins(stack: LocalStack) -> list[str]:
 
 
 def _of(consumer: type[Consumer], step: Mapping[type[Consumer], str]) -> str:
-    if reason := _missing(consumer):
+    if reason := consumer.missing():
         pytest.skip(reason)
     return step[consumer]
 
 
-@pytest.mark.parametrize("consumer", _CONSUMERS)
+@pytest.mark.parametrize("consumer", CONSUMERS)
 def test_a_consumer_signs_in_reads_and_writes(story: Story, consumer: type[Consumer]) -> None:
     assert _of(consumer, story.first) == ""
 
 
-@pytest.mark.parametrize("consumer", _CONSUMERS)
+@pytest.mark.parametrize("consumer", CONSUMERS)
 def test_with_productions_roles_it_does_the_same(story: Story, consumer: type[Consumer]) -> None:
     assert _of(consumer, story.production_roles) == ""
 

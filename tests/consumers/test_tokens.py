@@ -6,7 +6,6 @@ import json
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from functools import reduce
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,16 +16,15 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from identity.aks.probe_pod import proof_argument
-from identity.catalogue import CONTROL_PLANE, DATA_PLANE, FEDERATED_AUDIENCE, MANAGEMENT_AUDIENCE
+from identity.catalogue import CONTROL_PLANE, DATA_PLANE, MANAGEMENT_AUDIENCE
 from identity.catalogue_rows import ProofCall, ProofTarget
 from identity.clouds import CLOUDS, DEFAULT_CLOUD
-from identity.naming import parse_arm_id
 from localcloud.testing.running import StateDirectory
-from tests.consumers.clients import ImageRegistry, Ingress, Network
-from tests.consumers.consumer import NONE, Client, missing, needs, program
+from tests.consumers.consumer import Consumer, needs, program, row_of
 from tests.consumers.drivers import make_machine
 from tests.consumers.guest import guest
-from tests.consumers.programs import CloudControllerManager
+from tests.consumers.minted import client_id, mint, pod_of, signing_in, write_objects
+from tests.consumers.test_consumers import CONSUMERS
 from tests.engine.key_material import vault_keys
 from tests.engine.service_accounts import proof_of
 from tests.engine.small_stack import small_stack
@@ -69,6 +67,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
         stack.configure(hostedClusters=[issued, self_managed(managed, dns=managed["dns"])])
         stack.up()
         make_machine(stack)
+        write_objects(stack)
         yield stack
 
 
@@ -101,16 +100,6 @@ def _make_namespaces(http: httpx.Client) -> None:
         http.post("/api/v1/namespaces", json={"metadata": {"name": namespace}}).raise_for_status()
 
 
-def _minted(kubeconfig: Path, subject: str, audience: str = FEDERATED_AUDIENCE) -> str:
-    """The file with a token of the service account, as the sidecar of its pod writes it."""
-    *_, namespace, name = subject.split(":")
-    file = str(kubeconfig.with_name(name))
-    account = (f"--service-account-namespace={namespace}", f"--service-account-name={name}")
-    written = (f"--token-audience={audience}", f"--token-file={file}", "--oneshot")
-    subprocess.run([program(_OPERATOR), "token-minter", *account, *written, f"--kubeconfig={kubeconfig}"], check=True)
-    return file
-
-
 def _request(stack: LocalStack, call: ProofCall) -> list[str]:
     """Scope, method, URL and body of a call, at Azure's own addresses."""
     [managed, _] = stack.configuration("hostedClusters")
@@ -138,115 +127,31 @@ def _request(stack: LocalStack, call: ProofCall) -> list[str]:
 def test_a_minted_token_signs_in_and_reads(
     stack: LocalStack,
     kubeconfigs: Mapping[str, Path],
+    tmp_path: Path,
     cluster: str,
     path: tuple[str, ...],
     call: ProofCall,
     subject: str,
 ) -> None:
-    signing_in = _variables(stack, cluster, path, _minted(kubeconfigs[cluster], subject))
+    mint(kubeconfigs[cluster], subject, token := tmp_path / "token")
     client = golang.build(Path(ROOT, "tests/e2e/azidentity"))
-    done = subprocess.run([client, *_request(stack, call)], env=signing_in, capture_output=True, text=True, check=False)
+    variables = _network(stack) | signing_in(stack, client_id(stack, cluster, path), str(token))
+    done = subprocess.run([client, *_request(stack, call)], env=variables, capture_output=True, text=True, check=False)
 
     assert done.stdout.strip() == "200", done.stderr
 
 
-@pytest.mark.parametrize(
-    ("field", "kind"), [("cloudProvider", "loadBalancers"), ("disk", "disks"), ("file", "storageAccounts")]
-)
-def test_the_library_of_controllers_works_by_a_minted_token(
-    stack: LocalStack, kubeconfigs: Mapping[str, Path], tmp_path: Path, field: str, kind: str
+@pytest.mark.parametrize("consumer", CONSUMERS)
+def test_a_consumer_works_by_a_minted_token(
+    stack: LocalStack, kubeconfigs: Mapping[str, Path], tmp_path: Path, consumer: type[Consumer]
 ) -> None:
-    client = golang.build(Path(__file__).with_name("azclient"))
-    config = _cloud_config(stack, kubeconfigs["hc2"], field, tmp_path)
-    lines = "".join(f"{verb} tokenhc2\n" for verb in ("list", "create", "delete"))
-
-    done = subprocess.run(
-        [client, config, kind], input=lines, env=_network(stack), capture_output=True, text=True, check=False
-    )
-
-    assert done.stdout.splitlines() == [f'"{NONE}"'] * 3, done.stdout + done.stderr
-
-
-@needs(CloudControllerManager.program)
-def test_the_cloud_controller_manager_works_by_a_minted_token(
-    stack: LocalStack, kubeconfigs: Mapping[str, Path], tmp_path: Path
-) -> None:
-    config = _cloud_config(stack, kubeconfigs["hc2"], CloudControllerManager.field, tmp_path)
-    manager = CloudControllerManager(stack, program(CloudControllerManager.program), tmp_path / "manager")
-    options = manager.options(config, manager.folder / "kubeconfig")
-    with (
-        (tmp_path / "log").open("w") as log,
-        subprocess.Popen([program(manager.program), *options], env=_network(stack), stdout=log, stderr=log) as process,
-    ):
-        refused = manager.work()
-        process.kill()
+    if reason := consumer.missing():
+        pytest.skip(reason)
+    pod = pod_of(stack, row_of(consumer.field), kubeconfigs["hc2"], tmp_path / "tree")
+    with consumer(stack, consumer.binary(), tmp_path / "consumer", pod) as started:
+        refused = started.work()
 
     assert refused == ""
-
-
-@pytest.mark.parametrize("client", [Ingress, ImageRegistry, Network])
-def test_an_operators_client_works_by_a_minted_token(
-    stack: LocalStack, kubeconfigs: Mapping[str, Path], tmp_path: Path, client: type[Client]
-) -> None:
-    if reason := missing(client.program, guest=False):
-        pytest.skip(reason)
-    made = client(stack, program(client.program), tmp_path / "client")
-    path, token = _workload(kubeconfigs["hc2"], client.field)
-    # As the cloud credential operator writes them.
-    for name, value in (
-        ("subscription_id", stack.environment.subscription_id),
-        ("resourcegroup", made.cluster["resourceGroup"]),
-    ):
-        (made.folder / f"azure_{name}").write_text(value)
-    [row] = [identity for identity in CONTROL_PLANE if identity.field == client.field]
-    options = (str(made.folder),) if client is Network else made.arguments(row.mounts[0])
-    done = subprocess.run(
-        [program(client.program), *options],
-        input="".join(f"{line}\n" for line in made.lines()),
-        env=_variables(stack, "hc2", path, token),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert done.stdout.splitlines() == [f'"{NONE}"' for _ in made.lines()], done.stdout + done.stderr
-
-
-def _workload(kubeconfig: Path, field: str) -> tuple[tuple[str, ...], str]:
-    """Where the outputs have the client of an identity with workloads, and the file with a token of it."""
-    [row] = [identity for identity in CONTROL_PLANE if identity.field == field]
-    assert row.workload
-    path = ("hostedClusterSpec", *row.workload_path, "clientID")
-    return path, _minted(kubeconfig, row.workload.subjects[0].subject)
-
-
-def _cloud_config(stack: LocalStack, kubeconfig: Path, field: str, folder: Path) -> Path:
-    """The cloud config of a self-managed cluster, with a service account's token.
-
-    Source: HyperShift's `azureConfig` (control-plane-operator `v2/cloud_controller_manager/azure/config.go`).
-    """
-    [_, cluster] = stack.configuration("hostedClusters")
-    vnet, subnet, group = (parse_arm_id(cluster[key]) for key in ("vnetID", "subnetID", "securityGroupID"))
-    path, token = _workload(kubeconfig, field)
-    document = {
-        "cloud": DEFAULT_CLOUD,
-        "tenantId": stack.environment.tenant_id,
-        "subscriptionId": stack.environment.subscription_id,
-        "resourceGroup": cluster["resourceGroup"],
-        "location": stack.configuration("location"),
-        "vnetName": vnet.name,
-        "vnetResourceGroup": vnet.resource_group,
-        "subnetName": subnet.name,
-        "securityGroupName": group.name,
-        "securityGroupResourceGroup": group.resource_group,
-        "loadBalancerName": cluster["infraID"],
-        "loadBalancerSku": "standard",
-        "useFederatedWorkloadIdentityExtension": True,
-        "aadClientId": _client_id(stack, "hc2", path),
-        "aadFederatedTokenFile": token,
-    }
-    (config := folder / "cloud.conf").write_text(json.dumps(document))
-    return config
 
 
 def test_a_backup_job_uploads_as_veleros_identity(
@@ -257,27 +162,16 @@ def test_a_backup_job_uploads_as_veleros_identity(
         *("etcd-upload", f"--snapshot-path={snapshot}", "--key-prefix=job", "--storage-type=AzureBlob"),
         *("--azure-container=etcd", "--azure-storage-account=backuplocal"),
     )
-    token = _minted(kubeconfigs["hc2"], _JOB, MANAGEMENT_AUDIENCE)
-    signing_in = _variables(stack, "hc1", ("managedIdentities", "velero", "clientID"), token)
+    mint(kubeconfigs["hc2"], _JOB, token := tmp_path / "token", MANAGEMENT_AUDIENCE)
+    client = client_id(stack, "hc1", ("managedIdentities", "velero", "clientID"))
 
-    subprocess.run([program(_OPERATOR), *upload], env=signing_in, check=True)
+    subprocess.run(
+        [program(_OPERATOR), *upload], env=_network(stack) | signing_in(stack, client, str(token)), check=True
+    )
 
     Path("/dev/termination-log").unlink()  # the machine's: a pod's /dev would be its own
     assert [key for kind, key in stack.contents() if kind == "blob" and key.startswith("backuplocal/etcd/job/")]
 
 
-def _variables(stack: LocalStack, cluster: str, path: tuple[str, ...], token: str) -> dict[str, str]:
-    """Those of a pod that signs in by a token, as the client at `path` of the cluster's outputs."""
-    return _network(stack) | {
-        "AZURE_TENANT_ID": stack.environment.tenant_id,
-        "AZURE_CLIENT_ID": _client_id(stack, cluster, path),
-        "AZURE_FEDERATED_TOKEN_FILE": token,
-    }
-
-
 def _network(stack: LocalStack) -> dict[str, str]:
     return {"HTTPS_PROXY": stack.environment.proxy_endpoint, "SSL_CERT_FILE": stack.environment.ca_file}
-
-
-def _client_id(stack: LocalStack, cluster: str, path: tuple[str, ...]) -> str:
-    return str(reduce(lambda found, key: found[key], path, stack.outputs["hostedClusters"][cluster]))
