@@ -96,9 +96,16 @@ def _written_twice(cloud: CoverageCloud) -> httpx.Response:
     return _written(cloud, sent)
 
 
-def _anonymous(cloud: CoverageCloud, method: str, access: str = "Container") -> httpx.Response:
-    issuer(cloud, access)
-    return request(cloud, method)
+def _by_nobody(cloud: CoverageCloud) -> httpx.Response:
+    issuer(cloud)
+    return request(cloud, "PUT", caller=cloud.nobody(), headers={**_VERSION, **_BLOCK})
+
+
+def _anonymous(
+    cloud: CoverageCloud, method: str, access: str = "Container", *, path: str = "/hc1oidc/jwks", **account: Any
+) -> httpx.Response:
+    issuer(cloud, access, **account)
+    return request(cloud, method, path)
 
 
 def _listed(cloud: CoverageCloud, query: str) -> httpx.Response:
@@ -115,6 +122,11 @@ def _copied_from_a_closed_container(cloud: CoverageCloud) -> httpx.Response:
     caller = cloud.principal(("Storage Blob Data Contributor", f"{ACCOUNT}/blobServices/default/containers/hc1oidc"))
     source = {"x-ms-copy-source": "https://hc1oidc.blob.core.windows.net/closed/jwks"}
     return request(cloud, "PUT", caller=caller, headers=_VERSION | source)
+
+
+def _written_of(cloud: CoverageCloud, kind: str) -> httpx.Response:
+    content = f"<BlockList><{kind}>MQ==</{kind}></BlockList>".encode()
+    return _written(cloud, _VERSION, path="/hc1oidc/jwks?comp=blocklist", content=content)
 
 
 def _made_container(cloud: CoverageCloud, name: str) -> httpx.Response:
@@ -137,9 +149,7 @@ REFUSALS: Final[Mapping[str, Provoke]] = {
     "signature for an account without Shared Key": lambda cloud: _signed_write(cloud, keys=False),
     "signature of an early version": lambda cloud: _signed_with(cloud, x_ms_version="2014-02-14"),
     "signature of the scheme SharedKeyLite": lambda cloud: _signed_with(cloud, Authorization="SharedKeyLite x:y"),
-    "account without public access": after(
-        lambda cloud: issuer(cloud, "None", allowBlobPublicAccess=False), then=lambda cloud: request(cloud, "GET")
-    ),
+    "account without public access": lambda cloud: _anonymous(cloud, "GET", "None", allowBlobPublicAccess=False),
     "private container": lambda cloud: _anonymous(cloud, "GET", "None"),
     "absent container": lambda cloud: _written(cloud, _VERSION, path="/other/jwks"),
     "absent blob": lambda cloud: _anonymous(cloud, "GET"),
@@ -148,9 +158,8 @@ REFUSALS: Final[Mapping[str, Provoke]] = {
     "tags that are not allowed": lambda cloud: _signed_write(cloud, headers=_BLOCK | {"x-ms-tags": "a=b%23"}),
     "copy of an absent blob": lambda cloud: _copied(cloud, "https://hc1oidc.blob.core.windows.net/hc1oidc/absent"),
     "copy from a closed container": _copied_from_a_closed_container,
-    "list for anybody of a container whose blobs alone are public": after(
-        lambda cloud: issuer(cloud, "Blob"),
-        then=lambda cloud: request(cloud, "GET", "/hc1oidc?restype=container&comp=list"),
+    "list for anybody of a container whose blobs alone are public": lambda cloud: _anonymous(
+        cloud, "GET", "Blob", path="/hc1oidc?restype=container&comp=list"
     ),
     "list of no entries": lambda cloud: _listed(cloud, "restype=container&comp=list&maxresults=0"),
     "list after a marker that is none": lambda cloud: _listed(cloud, "restype=container&comp=list&marker=%21"),
@@ -160,5 +169,7 @@ REFUSALS: Final[Mapping[str, Provoke]] = {
     "container of another name": lambda cloud: _made_container(cloud, "Made?restype=container"),
     "blob of the root container": lambda cloud: _made_container(cloud, "blob"),
     "copy from another account": lambda cloud: _copied(cloud, "https://other.blob.core.windows.net/hc1oidc/jwks"),
+    "list with a block that was not put": lambda cloud: _written_of(cloud, "Latest"),
+    "list with a committed block": lambda cloud: _written_of(cloud, "Committed"),
     "blob that is not emulated": lambda cloud: _written(cloud, _VERSION | {"x-ms-blob-type": "PageBlob"}),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -67,7 +68,7 @@ def open_to(world: ArmWorld, access: str) -> None:
 
 
 def blob(world: ArmWorld, path: str) -> Any:
-    return Blobs(world.store).get("hc1oidc", "hc1oidc", path)
+    return Blobs(world.store).get(f"hc1oidc/hc1oidc/{path}")
 
 
 def test_both_documents_are_published(issuer: ArmWorld) -> None:
@@ -189,7 +190,7 @@ def test_the_same_keys_with_their_members_in_another_order_are_no_change(issuer:
 
 def replace_keys(issuer: ArmWorld, content: bytes) -> None:
     """Somebody writes another JWKS."""
-    Blobs(issuer.store).put("hc1oidc", "hc1oidc", "openid/v1/jwks", content, "application/json", None, {})
+    Blobs(issuer.store).put("hc1oidc/hc1oidc/openid/v1/jwks", replace(blob(issuer, "openid/v1/jwks"), content=content))
 
 
 @pytest.mark.parametrize("content", [b"{}", b"\xff"], ids=["another", "no JSON"])

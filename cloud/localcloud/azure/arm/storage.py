@@ -147,7 +147,7 @@ class StorageAccounts(WrittenType):
 
 def empty_account(store: Store, name: str) -> None:
     """Remove the blobs and keys of an account."""
-    Blobs(store).delete_account(name)
+    Blobs(store).delete_below(f"{name}/")
     AccountKeys(store).forget(name)
 
 
@@ -179,7 +179,7 @@ class BlobContainers(WrittenType):
     def before_deletion(self, call: Call, resource: Document) -> None:
         account, _, name = call.path.names
         # The names of both are in lower case, a path in any.
-        Blobs(call.cloud.store).delete_container(account.lower(), name.lower())
+        Blobs(call.cloud.store).delete_below(f"{account}/{name}/".lower())
 
 
 _SHARE: Final = {

@@ -1,9 +1,9 @@
 """Blob Storage's data plane: block blobs, written whole by a role or the account's key, read by these or by anybody.
 
 The account is named by the Host header. Source: REST reference of Blob Storage (Put Blob, Get Blob, Delete Blob,
-Copy Blob, List Blobs, "Authorize with Microsoft Entra ID", "Configure anonymous read access"). Left out: shared access
-signatures, blocks, conditions, leases, copies between accounts, public access and metadata of a container that is made
-here, and all of index tags but writing them with the blob.
+Put Block, Put Block List, Copy Blob, List Blobs, "Authorize with Microsoft Entra ID", "Configure anonymous read
+access"). Left out: shared access signatures, committed blocks, conditions, leases, copies between accounts, public
+access and metadata of a container that is made here, and all of index tags but writing them with the blob.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import hmac
 import re
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, timedelta
 from email.utils import format_datetime, parsedate_to_datetime
 from typing import Final, Self
-from urllib.parse import parse_qs, parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 from xml.etree import ElementTree
 
 from starlette.applications import Starlette
@@ -39,8 +39,6 @@ from localcloud.core import clock
 from localcloud.core.store import Document
 
 # A part of a blob ("Specifying the range header for Blob service operations", Get Blob).
-
-
 # The first wins if a request has both.
 HEADERS: Final = ("x-ms-range", "range")
 _FORM: Final = re.compile(r"bytes=(\d+)-(\d*)", re.ASCII)
@@ -69,31 +67,6 @@ class BlobRange:
     def cut(self, content: bytes) -> bytes:
         """The part of the content."""
         return content[self.first : self.last + 1]
-
-
-# Index tags of a blob, as a Put Blob states them in `x-ms-tags`.
-#
-# Source: REST reference of Blob Storage, Put Blob and Set Blob Tags (ten tags, lengths, characters).
-
-HEADER: Final = "x-ms-tags"
-_MAXIMUM: Final = 10
-_NAME: Final = re.compile(r"[A-Za-z0-9 +./:=_-]{1,128}")
-_VALUE: Final = re.compile(r"[A-Za-z0-9 +./:=_-]{0,256}")
-
-
-def stated_tags(headers: Mapping[str, str]) -> dict[str, str]:
-    """The tags of a request, {} without the header; raises 400 for an invalid tag."""
-    if HEADER not in headers:
-        return {}
-    try:
-        pairs = parse_qsl(headers[HEADER], keep_blank_values=True, strict_parsing=True, max_num_fields=_MAXIMUM)
-    except ValueError:
-        raise refusal("InvalidHeaderValue") from None
-    tags = dict(pairs)
-    allowed = all(_NAME.fullmatch(name) and _VALUE.fullmatch(value) for name, value in pairs)
-    if len(tags) < len(pairs) or not allowed:
-        raise refusal("InvalidHeaderValue")
-    return tags
 
 
 # List Blobs: what a container has by prefix, a page at a time, as XML. Source: REST reference, "List Blobs".
@@ -264,9 +237,9 @@ _COPY_SOURCE: Final = "x-ms-copy-source"
 _UNLESS: Final = "if-none-match"
 _HASHES: Final = ("content-md5", "x-ms-blob-content-md5")
 _WRITTEN: Final = Understood.of(
-    headers=" ".join(
-        ("x-ms-blob-type x-ms-blob-content-type x-ms-blob-cache-control", HEADER, _COPY_SOURCE, _UNLESS, *_HASHES)
-    ),
+    query="comp blockid",
+    headers=f"x-ms-blob-type x-ms-blob-content-type x-ms-blob-cache-control {contents.TAGS_HEADER} "
+    + " ".join((_COPY_SOURCE, _UNLESS, *_HASHES)),
     body=None,
 )
 _CONTAINER: Final = "/{container}"
@@ -296,11 +269,7 @@ class _BlobCall:
     request: Request
     account: str
     container: str
-    name: str
-
-    @property
-    def place(self) -> tuple[str, str, str]:
-        return self.account, self.container, self.name
+    path: str  # of the blob: account, container and name
 
 
 _Handler = Callable[[_BlobCall], Awaitable[Response]]
@@ -336,7 +305,8 @@ class _DataPlane:
             if container is None and handler != self.put_container:
                 raise refusal("ContainerNotFound")
             named = request.path_params["container"] if container is None else container["name"]
-            return await handler(_BlobCall(request, account["name"], named, request.path_params.get("name", "")))
+            path = f"{account['name']}/{named}/{request.path_params.get('name', '')}"
+            return await handler(_BlobCall(request, account["name"], named, path))
 
         return Route(path, authorized, methods=[method])
 
@@ -345,7 +315,7 @@ class _DataPlane:
         if not _LIST.items() <= dict(query).items():
             raise contents.not_emulated("operations of containers but List Blobs")
         asked = Asked.of(query)
-        blobs = self._blobs.below(call.account, call.container, asked.prefix)
+        blobs = self._blobs.below(f"{call.account}/{call.container}/", asked.prefix)
         endpoint = f"https://{call.account}.blob.{cloud_of(call.request.scope).storage_suffix}"
         body = list_page(call.container, endpoint, asked, blobs)
         return Response(body, media_type="application/xml")
@@ -370,7 +340,7 @@ class _DataPlane:
         return self._account(call.request)
 
     async def get_blob(self, call: _BlobCall) -> Response:
-        blob = self._blobs.get(*call.place)
+        blob = self._blobs.get(call.path)
         if blob is None:
             raise refusal("BlobNotFound")
         cached = {"Cache-Control": blob.cache_control} if blob.cache_control else {}
@@ -387,35 +357,54 @@ class _DataPlane:
         return Response(part.cut(blob.content), 206, headers)
 
     async def put_blob(self, call: _BlobCall) -> Response:
-        headers = call.request.headers
+        headers, block = call.request.headers, call.request.query_params.get("blockid")
+        comp = call.request.query_params.get("comp")
         kind = headers.get("x-ms-blob-type")
         if _UNLESS in headers and (headers[_UNLESS] != "*" or _COPY_SOURCE in headers):
             raise contents.not_emulated(f"the header {_UNLESS} but with * in Put Blob")
-        if _UNLESS in headers and self._blobs.get(*call.place) is not None:
+        if _UNLESS in headers and self._blobs.get(call.path) is not None:
             raise refusal("BlobAlreadyExists")
         if _COPY_SOURCE in headers:
             return self._copy(call)
-        if kind is None:
+        if (comp, block is None) not in {(None, True), ("block", False), ("blocklist", True)}:
+            raise contents.not_emulated(f"the query option comp with {comp} and the blockid {block}")
+        if kind is None and comp is None:
             raise refusal("MissingRequiredHeader")
-        if kind != "BlockBlob":
+        if kind not in {None, "BlockBlob"}:
             raise contents.not_emulated(kind)
-        content = await call.request.body()
-        content_type = headers.get("x-ms-blob-content-type") or headers.get("content-type")
-        if any(headers.get(name) not in (None, "", md5_of(content)) for name in _HASHES):
-            raise refusal("Md5Mismatch")
-        cached = headers.get("x-ms-blob-cache-control")
-        kind = content_type or "application/octet-stream"
-        blob = self._blobs.put(*call.place, content, kind, cached, stated_tags(headers))
+        sent = content = await call.request.body()
+        if comp == "blocklist":
+            content = b"".join(self._listed(call.path, sent))
+        content_type = headers.get("x-ms-blob-content-type") or (headers.get("content-type") if comp is None else None)
+        for name, hashed in zip(_HASHES, (sent, content), strict=True):
+            if headers.get(name) not in (None, "", md5_of(hashed)):
+                raise refusal("Md5Mismatch")
+        if block is not None:
+            self._blobs.put_block(call.path, block, content)
+            return Response(status_code=201, headers={"Content-MD5": md5_of(content)})
+        cache_control, tags = headers.get("x-ms-blob-cache-control"), contents.stated_tags(headers)
+        blob = Blob(content, content_type or "application/octet-stream", cache_control, clock.now(), tags)
+        self._blobs.put(call.path, blob)
         return Response(status_code=201, headers={**_headers(blob), "Content-MD5": md5_of(content)})
+
+    def _listed(self, path: str, blocks: bytes) -> Iterator[bytes]:
+        """The parts that a Put Block List names. Raises 400 if one was not put, 501 for committed ones."""
+        if b"<Committed>" in blocks:
+            raise contents.not_emulated("committed blocks")
+        for block in re.findall("<(?:Latest|Uncommitted)>(.+?)</", blocks.decode()):
+            part = self._blobs.block(path, block)
+            if part is None:
+                raise refusal("InvalidBlockList")
+            yield part
 
     def _copy(self, call: _BlobCall) -> Response:
         """Copy Blob within an account, done at once; the right to read the source was checked before."""
         container, name = self._copied(call.request, call.account)
-        source = self._blobs.get(call.account, container, name)
+        source = self._blobs.get(f"{call.account}/{container}/{name}")
         if source is None:
             raise refusal("BlobNotFound")
-        tags = stated_tags(call.request.headers)
-        blob = self._blobs.put(*call.place, source.content, source.content_type, source.cache_control, tags)
+        blob = replace(source, changed=clock.now(), tags=contents.stated_tags(call.request.headers))
+        self._blobs.put(call.path, blob)
         done = {"x-ms-copy-id": str(uuid.uuid4()), "x-ms-copy-status": "success"}
         return Response(status_code=202, headers={**_headers(blob), **done})
 
@@ -429,7 +418,7 @@ class _DataPlane:
         return container, name
 
     async def delete_blob(self, call: _BlobCall) -> Response:
-        if not self._blobs.delete(*call.place):
+        if not self._blobs.delete(call.path):
             raise refusal("BlobNotFound")
         return Response(status_code=202)
 
@@ -466,7 +455,7 @@ class _DataPlane:
         # To make and delete a container are no data actions (Create Container, Delete Container).
         data = operation == "read" or "name" in request.path_params
         needed = [(f"blobs/{operation}" if data else operation, request.path_params["container"])]
-        if HEADER in request.headers:
+        if contents.TAGS_HEADER in request.headers:
             needed.append(("blobs/tags/write", request.path_params["container"]))
         if _COPY_SOURCE in request.headers:
             needed.append(("blobs/read", self._copied(request, account["name"])[0]))

@@ -7,18 +7,19 @@ import hashlib
 import re
 import secrets
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, ClassVar, Final
+from urllib.parse import parse_qsl
 from xml.sax.saxutils import escape
 
 from starlette.responses import Response
 
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.shared import refusals
-from localcloud.azure.shared.refusals import ServiceError
+from localcloud.azure.shared.refusals import ServiceError, refusal
 from localcloud.core import clock
 from localcloud.core.store import STORED, Document, Store, StoredBytes, from_document, to_document
 
@@ -54,7 +55,7 @@ class Accounts:
     def delete_container(self, account: Document, name: str) -> None:
         """Delete a container with its blobs."""
         self.resources.delete(_container_id(account, name))
-        Blobs(self.resources.store).delete_container(account["name"], name)
+        Blobs(self.resources.store).delete_below(f"{account['name']}/{name}/")
 
 
 def _container_id(account: Document, name: str) -> str:
@@ -116,6 +117,7 @@ class AccountKeys:
 
 
 _KIND: Final = "blob"
+_BLOCK_KIND: Final = "blob-block"
 
 
 @dataclass(frozen=True)
@@ -142,53 +144,75 @@ def md5_of(content: bytes) -> str:
 
 
 class Blobs:
-    """Blobs by account, container and name."""
+    """Blobs by path: account, container and name, with slashes between them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def get(self, account: str, container: str, name: str) -> Blob | None:
-        document = self._store.get(_KIND, _key(account, container, name))
+    def get(self, path: str) -> Blob | None:
+        document = self._store.get(_KIND, path)
         return None if document is None else from_document(Blob, document)
 
-    def below(self, account: str, container: str, prefix: str) -> Iterator[tuple[str, Blob]]:
-        """Name and blob of each with this prefix, in the order of the names."""
-        own = _key(account, container, "")
-        for key, document in self._store.items(_KIND, own + prefix):
-            yield key.removeprefix(own), from_document(Blob, document)
+    def below(self, container: str, prefix: str) -> Iterator[tuple[str, Blob]]:
+        """Name and blob of each with this prefix in `container` (`<account>/<name>/`), in the order of the names."""
+        for key, document in self._store.items(_KIND, container + prefix):
+            yield key.removeprefix(container), from_document(Blob, document)
 
-    def put(
-        self,
-        account: str,
-        container: str,
-        name: str,
-        content: bytes,
-        content_type: str,
-        cache_control: str | None,
-        tags: dict[str, str],
-    ) -> Blob:
-        """Write a blob whole."""
-        blob = Blob(content, content_type, cache_control, clock.now(), tags)
-        self._store.put(_KIND, _key(account, container, name), to_document(blob))
-        return blob
+    def put(self, path: str, blob: Blob) -> None:
+        """Write a blob whole; its blocks are gone."""
+        self._store.put(_KIND, path, to_document(blob))
+        self._delete_all(_BLOCK_KIND, _block(path, ""))
 
-    def delete(self, account: str, container: str, name: str) -> bool:
+    def put_block(self, path: str, block: str, content: bytes) -> None:
+        """Keep a part of a blob until the blob is written."""
+        self._store.put(_BLOCK_KIND, _block(path, block), to_document(Blob(content, "", None, clock.now())))
+
+    def block(self, path: str, block: str) -> bytes | None:
+        """A part that is kept."""
+        document = self._store.get(_BLOCK_KIND, _block(path, block))
+        return None if document is None else from_document(Blob, document).content
+
+    def delete(self, path: str) -> bool:
         """Remove a blob; returns whether it existed."""
-        return self._store.delete(_KIND, _key(account, container, name))
+        return self._store.delete(_KIND, path)
 
-    def delete_container(self, account: str, container: str) -> None:
-        self._delete_all(f"{account}/{container}/")
+    def delete_below(self, prefix: str) -> None:
+        """Remove all blobs and blocks of a container or an account, which ends with a slash."""
+        for kind in (_KIND, _BLOCK_KIND):
+            self._delete_all(kind, prefix)
 
-    def delete_account(self, account: str) -> None:
-        self._delete_all(f"{account}/")
-
-    def _delete_all(self, prefix: str) -> None:
-        for key, _ in self._store.items(_KIND, prefix):
-            self._store.delete(_KIND, key)
+    def _delete_all(self, kind: str, prefix: str) -> None:
+        for key, _ in self._store.items(kind, prefix):
+            self._store.delete(kind, key)
 
 
-def _key(account: str, container: str, name: str) -> str:
-    return f"{account}/{container}/{name}"
+def _block(path: str, block: str) -> str:
+    return f"{path}\n{block}"
+
+
+# Index tags of a blob, as a Put Blob states them in `x-ms-tags`.
+#
+# Source: REST reference of Blob Storage, Put Blob and Set Blob Tags (ten tags, lengths, characters).
+
+TAGS_HEADER: Final = "x-ms-tags"
+_MOST_TAGS: Final = 10
+_TAG_NAME: Final = re.compile(r"[A-Za-z0-9 +./:=_-]{1,128}")
+_TAG_VALUE: Final = re.compile(r"[A-Za-z0-9 +./:=_-]{0,256}")
+
+
+def stated_tags(headers: Mapping[str, str]) -> dict[str, str]:
+    """The tags of a request, {} without the header; raises 400 for an invalid tag."""
+    if TAGS_HEADER not in headers:
+        return {}
+    try:
+        pairs = parse_qsl(headers[TAGS_HEADER], keep_blank_values=True, strict_parsing=True, max_num_fields=_MOST_TAGS)
+    except ValueError:
+        raise refusal("InvalidHeaderValue") from None
+    tags = dict(pairs)
+    allowed = all(_TAG_NAME.fullmatch(name) and _TAG_VALUE.fullmatch(value) for name, value in pairs)
+    if len(tags) < len(pairs) or not allowed:
+        raise refusal("InvalidHeaderValue")
+    return tags
 
 
 not_emulated: Final = partial(refusals.not_emulated, "blob")
