@@ -9,9 +9,9 @@ from typing import Final
 
 from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
-from ops.doctor.checks.sign_in import REGISTRATION
-from ops.doctor.checks.stack import SIGN_IN
-from ops.doctor.checks.vault import SECRET
+from ops.doctor.checks.sign_in import registration
+from ops.doctor.checks.stack import azure
+from ops.doctor.checks.vault import secret
 from ops.doctor.model.check import CheckResult, CheckStatus, ExitCode, Stage, diagnose
 from ops.doctor.registry import STATUS_CHECKS
 from ops.outputs.rows import Row, TokenRow, read_probes, rows, running_token_rows
@@ -113,7 +113,7 @@ def examine(engine: Engine, selection: Selection = EVERYTHING, shown: Set[Part] 
     parts = {part for check in STATUS_CHECKS for part in check.needs} - left_out
     world = read_world(engine, parts | shown, selection)
     if isinstance(world.sign_in, str):
-        [refused] = [one for one in diagnose(world, [SIGN_IN]) if one.status is CheckStatus.BROKEN]
+        [refused] = [one for one in diagnose(world, [azure]) if one.status is CheckStatus.BROKEN]
         raise NotSignedInError(f"signing in to Azure: {refused.evidence}; {refused.fix}")
     return Examination(tuple(diagnose(world, STATUS_CHECKS)), cluster_state.compare(world), world.managed_identities)
 
@@ -208,7 +208,7 @@ def brought_up(engine: Engine) -> StackOutputs[str]:
     return outputs
 
 
-_CREDENTIAL_CHECKS: Final = (SECRET, REGISTRATION)
+_CREDENTIAL_CHECKS: Final = (secret, registration)
 
 
 def ended_credentials(engine: Engine, clusters: Collection[str]) -> str | None:

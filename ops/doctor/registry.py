@@ -10,9 +10,10 @@ from ops.world.seen import Part
 from ops.world.selection import Selection
 
 _IN_ORDER: Final = list(Stage)
+_MODULES: Final = (stack, configuration, vault, pods, federation, sign_in)
 CHECKS: Final[tuple[Check, ...]] = tuple(
     sorted(
-        (*stack.CHECKS, *configuration.CHECKS, *vault.CHECKS, *pods.CHECKS, *federation.CHECKS, *sign_in.CHECKS),
+        (check for module in _MODULES for check in vars(module).values() if isinstance(check, Check)),
         key=lambda check: _IN_ORDER.index(check.stage),
     )
 )
@@ -34,13 +35,12 @@ def _is_of_the_file(check: Check) -> bool:
 # The checks of `status`, `graph` and the metrics, which need the backend, the role Reader in Azure, the objects of the
 # management cluster and, on this machine, the probes' reports. Their own tables have the sign-ins.
 STATUS_CHECKS: Final[tuple[Check, ...]] = (
-    stack.ABANDONED_LOCK,
-    stack.PENDING_OPERATIONS,
-    stack.LAST_RUN,
-    stack.SIGN_IN,
-    *vault.CHECKS,
-    *(check for check in pods.CHECKS if check.stage in (Stage.CLASS, Stage.MOUNT)),
-    pods.POD,
-    sign_in.REGISTRATION,
-    sign_in.ROLE,
+    stack.abandoned_lock,
+    stack.pending_operations,
+    stack.last_run,
+    stack.azure,
+    *(check for check in CHECKS if check.stage in (Stage.VAULT, Stage.CLASS, Stage.MOUNT)),
+    pods.pod,
+    sign_in.registration,
+    sign_in.role,
 )

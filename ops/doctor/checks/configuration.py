@@ -6,19 +6,21 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from identity.settings.schema.problems import value_at
-from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_cluster, of_identity, of_stack
+from ops.doctor.model.check import Fault, Stage, of_cluster, of_identity, of_stack
 from ops.world.expected import Cluster, Identity
 from ops.world.seen import HostedClusterCondition, NotReadError, Part, StackWorld, entry, known
 
 
-def _find_settings(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
+@of_stack(Stage.CONFIGURATION, Part.CONFIGURATION)
+def settings(world: StackWorld) -> Iterator[Fault]:
     """Whether the settings accept the stack's configuration."""
     for value in known(world.configuration).refused:
         evidence = f"{value.path}: found {value.found}; accepted: {value.accepted}"
         yield Fault(evidence=evidence, fix=value.fix, cluster=value.cluster)
 
 
-def _find_brought_up(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
+@of_stack(Stage.CONFIGURATION, Part.CONFIGURATION, Part.STATE)
+def brought_up(world: StackWorld) -> Iterator[Fault]:
     """Whether the configured identities were brought up."""
     state, configuration = known(world.state), known(world.configuration)
     if not state.is_up:
@@ -34,7 +36,8 @@ def _find_brought_up(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
             yield Fault(evidence=f"configured and not brought up yet: {problem}", fix=world.command("up"), cluster=name)
 
 
-def _find_hosted_cluster(world: StackWorld, identity: Identity) -> Iterator[Fault]:
+@of_identity(Stage.CONFIGURATION, Part.CONTROL_PLANES)
+def hosted_cluster(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether the HostedCluster names each identity as the stack created it, with `clusterSide: hypershift`."""
     if known(world.state).cluster_side == "stack" or not identity.hosted_cluster_path:
         return
@@ -61,7 +64,8 @@ def _find_hosted_cluster(world: StackWorld, identity: Identity) -> Iterator[Faul
             yield Fault(evidence=f"{place}.{key} is {actual.get(key)!r}; the stack has {value!r}", fix=fix)
 
 
-def _find_unexpected_conditions(world: StackWorld, cluster: Cluster) -> Iterator[Fault]:
+@of_cluster(Stage.HOSTED_CLUSTERS, Part.CONTROL_PLANES)
+def conditions(world: StackWorld, cluster: Cluster) -> Iterator[Fault]:
     """Whether the HostedCluster's conditions are those of a cluster that runs."""
     if cluster.side == "stack":
         return
@@ -95,11 +99,3 @@ def _rank(condition: HostedClusterCondition) -> int:
     if condition.status == _UNKNOWN:
         return 2
     return 0 if condition.type.startswith(_FIRST) else 1
-
-
-CHECKS: Final[tuple[Check, ...]] = (
-    of_stack(Stage.CONFIGURATION, "settings", (Part.CONFIGURATION,), _find_settings),
-    of_stack(Stage.CONFIGURATION, "brought-up", (Part.CONFIGURATION, Part.STATE), _find_brought_up),
-    of_identity(Stage.CONFIGURATION, "hosted-cluster", (Part.CONTROL_PLANES,), _find_hosted_cluster),
-    of_cluster(Stage.HOSTED_CLUSTERS, "conditions", (Part.CONTROL_PLANES,), _find_unexpected_conditions),
-)

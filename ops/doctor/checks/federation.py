@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Final
 
 from identity.credentials.openid_documents import DISCOVERY_PATH
 from identity.naming import parse_arm_id
-from ops.doctor.model.check import Check, Fault, Stage, of_federated
+from ops.doctor.model.check import Fault, Stage, of_each, of_federated
 from ops.world.expected import FederatedIdentity
 from ops.world.seen import NotReadError, Part, SeenManagedIdentity, SeenPod, StackWorld, entry, known
 
 
-def _find_issuer(world: StackWorld, identity: FederatedIdentity) -> Iterator[Fault]:
+@of_federated(Stage.FEDERATION, Part.ISSUERS)
+def issuer(world: StackWorld, identity: FederatedIdentity) -> Iterator[Fault]:
     """Whether the issuer's documents are public, as Entra ID needs them."""
     issuer = identity.issuer
     if issuer is None or not (problem := entry(world.issuers, issuer.address).problem):
@@ -31,7 +31,8 @@ def _find_issuer(world: StackWorld, identity: FederatedIdentity) -> Iterator[Fau
     )
 
 
-def _find_published_key(world: StackWorld, identity: FederatedIdentity) -> Iterator[Fault]:
+@of_federated(Stage.FEDERATION, Part.ISSUERS)
+def published_key(world: StackWorld, identity: FederatedIdentity) -> Iterator[Fault]:
     """Whether the issuer publishes the known keys that sign the cluster's tokens."""
     issuer = identity.issuer
     if issuer is None:
@@ -50,7 +51,8 @@ def _find_published_key(world: StackWorld, identity: FederatedIdentity) -> Itera
         )
 
 
-def _find_managed_identity(world: StackWorld, identity: FederatedIdentity) -> Iterator[Fault]:
+@of_federated(Stage.FEDERATION, Part.MANAGED_IDENTITIES)
+def managed_identity(world: StackWorld, identity: FederatedIdentity) -> Iterator[Fault]:
     """Whether Azure has the managed identity that the stack created."""
     managed, name = entry(world.managed_identities, identity.resource_id), parse_arm_id(identity.resource_id).name
     fix = f"{world.repair}; the HostedCluster needs the new client id (`.venv/bin/idstack export hypershift`)"
@@ -64,7 +66,8 @@ def _find_managed_identity(world: StackWorld, identity: FederatedIdentity) -> It
         )
 
 
-def _find_federated_credential(world: StackWorld, identity: FederatedIdentity) -> Iterator[Fault]:
+@of_federated(Stage.FEDERATION, Part.MANAGED_IDENTITIES)
+def federated_credential(world: StackWorld, identity: FederatedIdentity) -> Iterator[Fault]:
     """Whether a federated credential trusts each service account, by any name."""
     managed = entry(world.managed_identities, identity.resource_id)
     if managed is None:
@@ -105,7 +108,11 @@ def _probes(world: StackWorld, identity: FederatedIdentity) -> list[SeenPod]:
     return [pod for pod in pods if pod.deployment in identity.probes]
 
 
-def _find_exchange(world: StackWorld, identity: FederatedIdentity) -> Iterator[Fault]:
+of_probed = of_each(_probed)
+
+
+@of_probed(Stage.FEDERATION, Part.REPORTS, Part.CONTROL_PLANES)
+def exchange(world: StackWorld, identity: FederatedIdentity) -> Iterator[Fault]:
     """Whether each probe exchanges its token, and makes the call that the identity's role grants."""
     for pod in _probes(world, identity):
         if pod.is_ready:
@@ -113,18 +120,3 @@ def _find_exchange(world: StackWorld, identity: FederatedIdentity) -> Iterator[F
         report = entry(entry(world.control_planes, identity.cluster).reports, pod.name)
         error = report.sign_in_error or report.proof_error or "it has not signed in yet"
         yield Fault(evidence=f"{pod.name}: {error}", fix=f"{world.command('up')} makes the probe and its token again")
-
-
-CHECKS: Final[tuple[Check, ...]] = (
-    of_federated(Stage.FEDERATION, "issuer", (Part.ISSUERS,), _find_issuer),
-    of_federated(Stage.FEDERATION, "published-key", (Part.ISSUERS,), _find_published_key),
-    of_federated(Stage.FEDERATION, "managed-identity", (Part.MANAGED_IDENTITIES,), _find_managed_identity),
-    of_federated(Stage.FEDERATION, "federated-credential", (Part.MANAGED_IDENTITIES,), _find_federated_credential),
-    Check(
-        stage=Stage.FEDERATION,
-        name="exchange",
-        needs=(Part.REPORTS, Part.CONTROL_PLANES, Part.STATE),
-        places=_probed,
-        find=_find_exchange,
-    ),
-)

@@ -16,7 +16,7 @@ from identity.credentials.symptom import Family
 from identity.credentials.symptoms import find
 from identity.naming import parse_arm_id
 from identity.secrets_store import poll_interval, rotation_command, rotation_fault
-from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_identity, of_stack
+from ops.doctor.model.check import Fault, Stage, of_identity, of_stack
 from ops.doctor.model.lookups import (
     REFUSED_DOCUMENT,
     START_KUBELET,
@@ -33,7 +33,8 @@ from ops.world.expected import ExpectedMount, Identity
 from ops.world.seen import NotReadError, Part, SeenControlPlane, SeenPod, StackWorld, Unread, entry, known
 
 
-def _find_wrong_class(world: StackWorld, identity: Identity) -> Iterator[Fault]:
+@of_identity(Stage.CLASS, Part.CONTROL_PLANES)
+def class_(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether the SecretProviderClass exists, and names the identity's secret and the key-vault-user."""
     state = known(world.state)
     plane, name = entry(world.control_planes, identity.cluster), identity.secret_provider_class
@@ -85,7 +86,8 @@ def _object_name(item: object) -> object:
     return item.get("objectName") if isinstance(item, Mapping) else item
 
 
-def _find_secret_rotation(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
+@of_stack(Stage.MOUNT, Part.ADD_ON, Part.STATE)
+def secret_rotation(world: StackWorld) -> Iterator[Fault]:
     """Whether the secrets-store add-on of AKS updates a renewed certificate in the pods, and soon enough."""
     state, add_on = known(world.state), known(world.add_on)
     if state.management_cluster is None or add_on is None:
@@ -103,7 +105,8 @@ _MOUNT, _ROTATION = "FailedMount", "MountRotationFailed"
 _NO_EVENT: Final = "no event says why; events are kept for an hour"
 
 
-def _find_driver_mount(world: StackWorld, identity: Identity) -> Iterator[Fault]:
+@of_identity(Stage.MOUNT, Part.CONTROL_PLANES, Part.SECRETS, Part.ADD_ON)
+def mount(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether the CSI driver has mounted the vault's version of the secret in every pod with its volume."""
     plane = entry(world.control_planes, identity.cluster)
     pods = mounting_pods(world, identity)
@@ -162,7 +165,8 @@ def _fix(world: StackWorld, identity: Identity, reason: str) -> str:
     return of_symptom(world, identity, symptom)
 
 
-def _find_pod_volume(world: StackWorld, identity: Identity) -> Iterator[Fault]:
+@of_identity(Stage.VOLUME, Part.CONTROL_PLANES)
+def volume(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether each pod of the identity has the volume, at the path that its container uses."""
     pods, is_ours = (
         known(entry(world.control_planes, identity.cluster).pods),
@@ -203,7 +207,8 @@ def _wrong(identity: Identity, mount: ExpectedMount, pod: SeenPod) -> Iterator[s
 _PASSING: Final = ("ContainerCreating", "PodInitializing")
 
 
-def _find_pod_runs(world: StackWorld, identity: Identity) -> Iterator[Fault]:
+@of_identity(Stage.VOLUME, Part.CONTROL_PLANES, Part.REPORTS)
+def pod(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether the pods of the identity run, once the driver has mounted their credential."""
     plane = entry(world.control_planes, identity.cluster)
     mounted = {mount.pod for mount in known(plane.mounts) if mount.is_mounted}
@@ -233,10 +238,8 @@ def _volume_of_another_kind(plane: SeenControlPlane, pod: SeenPod) -> str:
     return "" if any(f'"{volume}"' in last for volume in pod.classes) else last
 
 
-POD = of_identity(Stage.VOLUME, "pod", (Part.CONTROL_PLANES, Part.REPORTS), _find_pod_runs)
-
-
-def _find_credential_path(world: StackWorld, identity: Identity) -> Iterator[Fault]:
+@of_identity(Stage.VOLUME, Part.REPORTS, Part.CONTROL_PLANES)
+def path(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether the consumer's variable or document names an existing file."""
     for mount, pod, report in reports_of(world, identity):
         error, expected = report.sign_in_error, mount.path(identity.secret)
@@ -255,7 +258,8 @@ def _find_credential_path(world: StackWorld, identity: Identity) -> Iterator[Fau
 _LOAD_TIMEOUT: Final = timedelta(minutes=10)
 
 
-def _find_wrong_document(world: StackWorld, identity: Identity) -> Iterator[Fault]:
+@of_identity(Stage.DOCUMENT, Part.REPORTS, Part.CONTROL_PLANES, Part.SECRETS)
+def document(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether the loader accepts the mounted document, and it is the identity's own; its content is never read."""
     fix = renewal(world, identity)
     for _, pod, report in reports_of(world, identity):
@@ -279,14 +283,3 @@ def _find_wrong_document(world: StackWorld, identity: Identity) -> Iterator[Faul
         else:
             continue
         yield Fault(evidence=evidence, fix=fix)
-
-
-CHECKS: Final[tuple[Check, ...]] = (
-    of_identity(Stage.CLASS, "class", (Part.CONTROL_PLANES,), _find_wrong_class),
-    of_stack(Stage.MOUNT, "secret-rotation", (Part.ADD_ON, Part.STATE), _find_secret_rotation),
-    of_identity(Stage.MOUNT, "mount", (Part.CONTROL_PLANES, Part.SECRETS, Part.ADD_ON), _find_driver_mount),
-    of_identity(Stage.VOLUME, "volume", (Part.CONTROL_PLANES,), _find_pod_volume),
-    POD,
-    of_identity(Stage.VOLUME, "path", (Part.REPORTS, Part.CONTROL_PLANES), _find_credential_path),
-    of_identity(Stage.DOCUMENT, "document", (Part.REPORTS, Part.CONTROL_PLANES, Part.SECRETS), _find_wrong_document),
-)

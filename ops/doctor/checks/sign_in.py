@@ -9,13 +9,14 @@ from typing import Final
 from identity.credentials import rfc3339
 from identity.credentials.symptom import Family
 from identity.credentials.symptoms import find
-from ops.doctor.model.check import Check, Fault, Stage, of_identity, of_principal
+from ops.doctor.model.check import Fault, Stage, of_identity, of_principal
 from ops.doctor.model.lookups import of_symptom, renewal, reports_of, role_fault
 from ops.world.expected import ExpectedAccess, GrantedPrincipal, Identity
 from ops.world.seen import NotReadError, Part, SeenRoleDefinition, StackWorld, entry
 
 
-def _find_registration(world: StackWorld, identity: Identity) -> Iterator[Fault]:
+@of_identity(Stage.SIGN_IN, Part.APPLICATIONS)
+def registration(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether Entra ID has the application, enabled, with the certificate that the stack delivered."""
     if identity.generation is None:
         return  # a managed identity: Azure keeps its certificates, which are not readable
@@ -52,13 +53,11 @@ def _revoke_or_register(world: StackWorld, identity: Identity) -> str:
     return f"if it was removed because its key leaked, {revocation}; otherwise {registration}"
 
 
-REGISTRATION = of_identity(Stage.SIGN_IN, "registration", (Part.APPLICATIONS,), _find_registration)
-
-
 _UNREACHED: Final = "let the pod reach the authority: check its network policies, proxy and DNS"
 
 
-def _find_sign_in(world: StackWorld, identity: Identity) -> Iterator[Fault]:
+@of_identity(Stage.SIGN_IN, Part.REPORTS, Part.CONTROL_PLANES)
+def sign_in(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether the probe's last sign-in with the mounted credential worked."""
     for _, pod, report in reports_of(world, identity):
         error = report.sign_in_error
@@ -71,7 +70,8 @@ def _find_sign_in(world: StackWorld, identity: Identity) -> Iterator[Fault]:
         )
 
 
-def _find_added(world: StackWorld, identity: Identity) -> Iterator[Fault]:
+@of_identity(Stage.APPLICATIONS, Part.APPLICATIONS)
+def added_credentials(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether the identity's application has only the credentials that the stack gave it."""
     application = entry(world.applications, identity.client_id) if identity.generation is not None else None
     if application is not None and application.added:
@@ -82,14 +82,12 @@ def _find_added(world: StackWorld, identity: Identity) -> Iterator[Fault]:
         )
 
 
-def _find_role(world: StackWorld, identity: GrantedPrincipal) -> Iterator[Fault]:
+@of_principal(Stage.PROOF_CALL, Part.ROLES)
+def role(world: StackWorld, identity: GrantedPrincipal) -> Iterator[Fault]:
     """Whether ARM has the identity's role assignments as the stack created them."""
     for role in identity.roles:
         if evidence := role_fault(world, role):
             yield Fault(evidence=evidence, fix=world.repair)
-
-
-ROLE = of_principal(Stage.PROOF_CALL, "role", (Part.ROLES,), _find_role)
 
 
 # Types with a place of their own, or without any: a cluster without a route table needs no action on one.
@@ -100,7 +98,8 @@ _OF_THE_NETWORK: Final = tuple(
 Action = tuple[str, bool]  # as ARM writes it, and whether it is a data action
 
 
-def _find_actions(world: StackWorld, identity: GrantedPrincipal) -> Iterator[Fault]:
+@of_principal(Stage.PROOF_CALL, Part.ROLES)
+def actions(world: StackWorld, identity: GrantedPrincipal) -> Iterator[Fault]:
     """Whether the identity has the actions of production's role at each resource, by all its roles there and above.
 
     A custom role may lack an action of the built-in role, and so may an assignment that another tool replaced. Deny
@@ -180,7 +179,8 @@ _FORBIDDEN: Final = 403
 _NOT_FOUND: Final = 404
 
 
-def _find_proof_call(world: StackWorld, identity: Identity) -> Iterator[Fault]:
+@of_identity(Stage.PROOF_CALL, Part.REPORTS, Part.CONTROL_PLANES)
+def proof_call(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether the probe's last call, which only the identity's own role grants, was granted."""
     for _, pod, report in reports_of(world, identity):
         if report.is_proven or not report.is_signed_in:
@@ -193,13 +193,3 @@ def _find_proof_call(world: StackWorld, identity: Identity) -> Iterator[Fault]:
         else:
             fix = "let the pod reach the service: check its network policies, proxy and DNS"
         yield Fault(evidence=f"{pod.name}: {report.action or 'the proof call'}: {error}", fix=fix)
-
-
-CHECKS: Final[tuple[Check, ...]] = (
-    of_identity(Stage.APPLICATIONS, "added-credentials", (Part.APPLICATIONS,), _find_added),
-    REGISTRATION,
-    of_identity(Stage.SIGN_IN, "sign-in", (Part.REPORTS, Part.CONTROL_PLANES), _find_sign_in),
-    ROLE,
-    of_principal(Stage.PROOF_CALL, "actions", (Part.ROLES,), _find_actions),
-    of_identity(Stage.PROOF_CALL, "proof-call", (Part.REPORTS, Part.CONTROL_PLANES), _find_proof_call),
-)

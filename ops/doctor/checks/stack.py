@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from identity.credentials.symptom import az_login
-from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_stack
+from ops.doctor.model.check import Fault, Stage, of_stack
 from ops.stack.environment import is_local
 from ops.world.reader import AZURE, CLUSTER
 from ops.world.seen import NotReadError, Part, SeenLock, StackWorld, Unread, known
@@ -16,7 +16,8 @@ from ops.world.seen import NotReadError, Part, SeenLock, StackWorld, Unread, kno
 _LONGEST_ERROR: Final = 800
 
 
-def _find_unreadable_state(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
+@of_stack(Stage.ENGINE, Part.STATE, Part.CONFIGURATION)
+def state(world: StackWorld) -> Iterator[Fault]:
     """Whether the engine can read the stack's state."""
     if isinstance(world.state, Unread):
         if not isinstance(world.configuration, Unread) and world.configuration.prevents_sign_in:
@@ -35,7 +36,8 @@ def _age(world: StackWorld, lock: SeenLock) -> str:
     return f"{seconds} seconds"
 
 
-def _find_lock(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
+@of_stack(Stage.BACKEND, Part.LOCKS)
+def lock(world: StackWorld) -> Iterator[Fault]:
     """Whether a run holds the stack's lock, and since when."""
     for lock in known(world.locks):
         if lock.runs:
@@ -48,7 +50,8 @@ def _find_lock(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
         yield Fault(evidence=f"locked for {_age(world, lock)} by {lock.owner}, {state}", fix=fix)
 
 
-def _find_abandoned_lock(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
+@of_stack(Stage.BACKEND, Part.LOCKS)
+def abandoned_lock(world: StackWorld) -> Iterator[Fault]:
     """Whether a killed run has left its lock, and the stack incomplete."""
     for lock in known(world.locks):
         if lock.runs is False:
@@ -58,19 +61,15 @@ def _find_abandoned_lock(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
             )
 
 
-ABANDONED_LOCK = of_stack(Stage.BACKEND, "abandoned-lock", (Part.LOCKS,), _find_abandoned_lock)
-
-
-def _find_pending_operations(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
+@of_stack(Stage.BACKEND, Part.STATE)
+def pending_operations(world: StackWorld) -> Iterator[Fault]:
     """Whether a killed engine left pending operations in the state."""
     if pending := known(world.state).pending:
         yield Fault(evidence=f"interrupted operations: {', '.join(pending)}", fix=world.command("recover"))
 
 
-PENDING_OPERATIONS = of_stack(Stage.BACKEND, "pending-operations", (Part.STATE,), _find_pending_operations)
-
-
-def _find_last_run(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
+@of_stack(Stage.BACKEND, Part.HISTORY)
+def last_run(world: StackWorld) -> Iterator[Fault]:
     """Whether a run of all resources has completed since the last one that failed after a change."""
     run = known(world.last_run)
     if run is not None and run.has_failed:
@@ -82,10 +81,8 @@ def _find_last_run(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
         )
 
 
-LAST_RUN = of_stack(Stage.BACKEND, "last-run", (Part.HISTORY,), _find_last_run)
-
-
-def _find_decryption(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
+@of_stack(Stage.BACKEND, Part.DECRYPTION)
+def decryption(world: StackWorld) -> Iterator[Fault]:
     """Whether the stack's secrets provider decrypts the secrets in its state."""
     if (refusal := known(world.decryption)) is not None:
         yield Fault(
@@ -95,7 +92,16 @@ def _find_decryption(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
         )
 
 
-def _find_missing_permissions(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
+@of_stack(Stage.ACCESS, Part.SIGN_IN, hides=CLUSTER | AZURE)
+def azure(world: StackWorld) -> Iterator[Fault]:
+    """Whether the deployer can sign in to Azure now."""
+    if (refusal := known(world.sign_in)) is not None:
+        fix = f"{world.command('up')} starts the local cloud again" if is_local(world.stack) else az_login(refusal)
+        yield Fault(evidence=refusal, fix=fix)
+
+
+@of_stack(Stage.ACCESS, Part.ACCESS, Part.CONFIGURATION, hides={Part.CONTROL_PLANES, Part.REPORTS})
+def permissions(world: StackWorld) -> Iterator[Fault]:
     """Whether the deployer has its permissions on the management cluster."""
     access = known(world.access)
     if access.missing and access.is_read_only:
@@ -105,31 +111,3 @@ def _find_missing_permissions(world: StackWorld, _: WholeStack) -> Iterator[Faul
         )
     if access.missing:
         yield Fault(evidence=f"{access.who} at {access.server} lacks {'; '.join(access.missing)}", fix=access.hint)
-
-
-def _find_sign_in(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
-    """Whether the deployer can sign in to Azure now."""
-    if (refusal := known(world.sign_in)) is not None:
-        fix = f"{world.command('up')} starts the local cloud again" if is_local(world.stack) else az_login(refusal)
-        yield Fault(evidence=refusal, fix=fix)
-
-
-SIGN_IN = of_stack(Stage.ACCESS, "azure", (Part.SIGN_IN,), _find_sign_in, hides=CLUSTER | AZURE)
-
-
-CHECKS: Final[tuple[Check, ...]] = (
-    of_stack(Stage.ENGINE, "state", (Part.STATE, Part.CONFIGURATION), _find_unreadable_state),
-    of_stack(Stage.BACKEND, "lock", (Part.LOCKS,), _find_lock),
-    ABANDONED_LOCK,
-    PENDING_OPERATIONS,
-    LAST_RUN,
-    of_stack(Stage.BACKEND, "decryption", (Part.DECRYPTION,), _find_decryption),
-    SIGN_IN,
-    of_stack(
-        Stage.ACCESS,
-        "permissions",
-        (Part.ACCESS, Part.CONFIGURATION),
-        _find_missing_permissions,
-        hides=(Part.CONTROL_PLANES, Part.REPORTS),
-    ),
-)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
 
 from identity.credentials import rfc3339
 from identity.credentials.certificate_rules import CLOCK_SKEW
-from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_identity, of_stack
+from ops.doctor.model.check import Fault, Stage, of_identity, of_stack
 from ops.doctor.model.lookups import renewal, role_fault
 from ops.world.expected import Identity, StateRole
 from ops.world.seen import NotReadError, Part, StackWorld, entry, known
 
 
-def _find_vault(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
+@of_stack(Stage.VAULT, Part.VAULT, Part.STATE)
+def vault(world: StackWorld) -> Iterator[Fault]:
     """Whether the key vault exists, in the stack's tenant, and uses Azure RBAC."""
     state = known(world.state)
     if not state.is_up or not state.vault_id:
@@ -45,7 +45,8 @@ def _find_vault(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
             yield Fault(evidence=f"{setting} is {actual}; the stack has set {expected}", fix=world.repair)
 
 
-def _find_reader_role(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
+@of_stack(Stage.VAULT, Part.ROLES, Part.STATE)
+def reader_role(world: StackWorld) -> Iterator[Fault]:
     """Whether the key-vault-user, the CSI driver's identity, has its role on the whole vault."""
     state = known(world.state)
     if state.is_up and not (state.key_vault_user and state.identities):
@@ -57,7 +58,8 @@ def _find_reader_role(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     yield from _unreadable(world, state.reader_roles, state.vault_name)
 
 
-def _find_secret(world: StackWorld, identity: Identity) -> Iterator[Fault]:
+@of_identity(Stage.VAULT, Part.SECRETS)
+def secret(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether the identity's secret is in the vault, enabled, valid, and as the stack delivered it."""
     vault, name = known(world.state).vault_name, identity.secret
     secret = entry(world.secrets, name)
@@ -89,7 +91,8 @@ def _find_secret(world: StackWorld, identity: Identity) -> Iterator[Fault]:
         )
 
 
-def _find_secret_reader(world: StackWorld, identity: Identity) -> Iterator[Fault]:
+@of_identity(Stage.VAULT, Part.ROLES)
+def secret_reader(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether the key-vault-user has its role on the identity's secret, with `keyVaultUserScope: secrets`."""
     yield from _unreadable(world, identity.reader_roles, identity.secret)
 
@@ -102,13 +105,3 @@ def _unreadable(world: StackWorld, roles: Iterable[StateRole], name: str) -> Ite
                 evidence=f"the key-vault-user {known(world.state).key_vault_user} may not read {name}: {evidence}",
                 fix=f"{world.repair}; Azure takes up to ten minutes to apply a role",
             )
-
-
-SECRET = of_identity(Stage.VAULT, "secret", (Part.SECRETS,), _find_secret)
-
-CHECKS: Final[tuple[Check, ...]] = (
-    of_stack(Stage.VAULT, "vault", (Part.VAULT, Part.STATE), _find_vault),
-    of_stack(Stage.VAULT, "reader-role", (Part.ROLES, Part.STATE), _find_reader_role),
-    SECRET,
-    of_identity(Stage.VAULT, "secret-reader", (Part.ROLES,), _find_secret_reader),
-)

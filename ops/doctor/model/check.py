@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Any, TypeAlias, TypeVar
 
-from ops.world.expected import StackState
 from ops.world.seen import NotReadError, Part, StackWorld, known
 from ops.world.selection import Subject
 
@@ -71,41 +70,48 @@ class Check:
     hides: frozenset[Part] = frozenset()
 
 
-def of_stack(
-    stage: Stage,
-    name: str,
-    needs: tuple[Part, ...],
-    find: Callable[[StackWorld, WholeStack], Iterator[Fault]],
-    hides: Iterable[Part] = (),
-) -> Check:
-    """A check of the whole stack."""
-    return Check(
-        stage=stage, name=name, needs=needs, places=lambda _: (WholeStack(),), find=find, hides=frozenset(hides)
-    )
-
-
 P = TypeVar("P", bound=Subject)
 _Finder: TypeAlias = Callable[[StackWorld, P], Iterator[Fault]]
 
 
-def _of_each(
-    places: Callable[[StackState], Iterable[P]],
-) -> Callable[[Stage, str, tuple[Part, ...], _Finder[P]], Check]:
-    """Makes checks of each such place of a stack: of its stage, with its name and the parts that it reads."""
+def _named(find: Callable[..., Iterator[Fault]]) -> str:
+    """The name of a check in the report: that of its function, in kebab case."""
+    return find.__name__.strip("_").replace("_", "-")
 
-    def check(stage: Stage, name: str, needs: tuple[Part, ...], find: _Finder[P]) -> Check:
-        needs = (*needs, Part.STATE)
-        return Check(stage=stage, name=name, needs=needs, places=lambda world: places(known(world.state)), find=find)
+
+def of_stack(
+    stage: Stage, *needs: Part, hides: Set[Part] = frozenset()
+) -> Callable[[Callable[[StackWorld], Iterator[Fault]]], Check]:
+    """Makes a function the check of a whole stack."""
+
+    def check(find: Callable[[StackWorld], Iterator[Fault]]) -> Check:
+        return Check(
+            stage=stage,
+            name=_named(find),
+            needs=needs,
+            places=lambda _: (WholeStack(),),
+            find=lambda world, _: find(world),
+            hides=frozenset(hides),
+        )
 
     return check
 
 
-of_cluster = _of_each(lambda state: state.clusters)
-of_identity = _of_each(lambda state: state.identities)
+def of_each(places: Callable[[StackWorld], Iterable[P]]) -> Callable[..., Callable[[_Finder[P]], Check]]:
+    """Makes a function a check of each such place, with its stage and the parts that it reads besides the state."""
+
+    def declare(stage: Stage, *needs: Part) -> Callable[[_Finder[P]], Check]:
+        return lambda find: Check(stage=stage, name=_named(find), needs=(*needs, Part.STATE), places=places, find=find)
+
+    return declare
+
+
+of_cluster = of_each(lambda world: known(world.state).clusters)
+of_identity = of_each(lambda world: known(world.state).identities)
 """Of each control-plane identity."""
-of_federated = _of_each(lambda state: state.guests)
+of_federated = of_each(lambda world: known(world.state).guests)
 """Of each managed identity that service accounts of a hosted cluster use."""
-of_principal = _of_each(lambda state: state.principals)
+of_principal = of_each(lambda world: known(world.state).principals)
 """Of each identity of both planes."""
 
 
