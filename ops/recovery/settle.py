@@ -178,10 +178,7 @@ def create_alone(engine: Engine, urns: Iterable[str]) -> None:
 
 
 def find_orphans(engine: Engine, report: Callable[[str], None], *, is_lost: bool = False) -> list[Orphan]:
-    """The resources that exist but are missing in the state, in the plan's order; `report` prints a line for the user.
-
-    `is_lost` is that of `orphans.candidates`.
-    """
+    """The resources that exist but are missing in the state (`is_lost`: all of it), in the plan's order."""
     plan, state = _plan(engine, report), engine.resources()
     # An `up` in between may have created duplicate applications, for which the finder raises CommandError.
     applications = [resource for resource in state if resource["type"] == resource_types.APPLICATION]

@@ -78,7 +78,7 @@ class Engine(PulumiRuns):
         """Create a local stack and the directories of its engine, if they do not exist (`ops/stack/configuration.py`).
 
         A person creates other stacks and chooses their secrets provider. Raises CommandError for a stack without a
-        configuration, or with another cloud in it, and with `is_known` NoSuchStackError for one that does not exist.
+        configuration, or with another cloud in it, and with `is_known` NoSuchStackError for one beside existing ones.
         """
         if not self.is_local:
             return
@@ -90,10 +90,11 @@ class Engine(PulumiRuns):
         configuration.remove_unreadable(self.paths)
         is_damaged = self.damage() is not None
         if is_damaged or not self._exists():
-            if is_known and not is_damaged:
+            # Without others a killed `up` or `down` may have begun, or ended, with it.
+            if is_known and not is_damaged and (others := self.stacks()):
                 raise NoSuchStackError(
                     f"the local cloud has no stack {self.stack}: `.venv/bin/idstack up --stack {self.stack}` creates "
-                    f"it. Its stacks: {', '.join(self.stacks()) or 'none'}"
+                    f"it. Its stacks: {', '.join(others)}"
                 )
             self._capture("stack", "select", self.stack, "--create", directory=project)
         if not is_damaged:
