@@ -17,13 +17,11 @@ from tempfile import mkdtemp
 from types import FrameType
 from typing import Any, Final
 
-import yaml
-
 from identity import checkout
 from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
 from identity.naming import ADDRESS_PREFIX, parse_arm_id, resource_id
 from identity.settings import HostedClusterSettings, Settings
-from identity.yaml_text import dump, load_as_go
+from identity.yaml_text import dump
 from ops.outputs.plan import RunLog, read
 from ops.rehearsal.configuration import StackCopy
 from ops.stack import local_cloud
@@ -31,6 +29,7 @@ from ops.stack.chosen_stack import file_of, stack_names
 from ops.stack.engine import Engine
 from ops.stack.environment import LOCAL_STACK, ROOT, STATE_DIRECTORY_VARIABLE, VENV, variables
 from ops.stack.errors import CommandError, RunInterruptedError
+from ops.stack.stack_document import document_in
 
 # The pinned packages of program and plugin; the engine is the checkout's at both commits.
 _PACKAGES: Final = "requirements.txt"
@@ -44,18 +43,9 @@ class Tree:
     name: str
 
     def configurations(self) -> dict[str, dict[str, Any]]:
-        """The stacks' files by the stacks' names; raises CommandError for one that is not a mapping."""
-        configurations = {}
-        for stack in stack_names(self.directory):
-            file = file_of(stack, self.directory)
-            try:
-                document = load_as_go(file.read_bytes())
-            except yaml.YAMLError as error:
-                raise CommandError(f"{file.name} at {self.name}: {' '.join(str(error).split())}") from None
-            if not isinstance(document, dict):
-                raise CommandError(f"{file.name} at {self.name} is not a YAML mapping")
-            configurations[stack] = document
-        return configurations
+        """The stacks' files by the stacks' names; raises CommandError as `document_in` does."""
+        files = {stack: file_of(stack, self.directory) for stack in stack_names(self.directory)}
+        return {stack: document_in(file, f"{file.name} at {self.name}") for stack, file in files.items()}
 
     def write_configuration(self, stack: str, document: dict[str, Any]) -> None:
         (self.directory / f"Pulumi.{stack}.yaml").write_text(dump(document), encoding="utf-8")

@@ -13,14 +13,19 @@ from urllib.parse import unquote, urlsplit
 from ops.stack.errors import CommandError, why_unreadable
 
 
-def document_in(file: Path) -> dict[str, Any]:
-    """The document in a stack's file, empty for a missing or empty one; raises CommandError if it cannot be read."""
+def document_in(file: Path, name: str | None = None) -> dict[str, Any]:
+    """The document in a stack's file, empty for a missing or empty one; raises CommandError if it cannot be read.
+
+    `name` is the file's in the error, None for its own.
+    """
     try:
-        return parsed(file.read_text(encoding="utf-8"), file.name)
+        return parsed(file.read_text(encoding="utf-8"), name or file.name)
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"{file.name} cannot be read: {why_unreadable(error)}. Nothing was started") from None
+        raise CommandError(
+            f"{name or file.name} cannot be read: {why_unreadable(error)}. Nothing was started"
+        ) from None
 
 
 def parsed(text: str, name: str) -> dict[str, Any]:

@@ -141,8 +141,11 @@ def test_other_packages_are_installed_for_a_commit(repository: Repository, tmp_p
 
 @pytest.mark.parametrize("commit", ["origin/main", "0" * 40, "--output=x"])
 def test_an_unknown_commit_is_named_with_what_to_do(repository: Repository, tmp_path: Path, commit: str) -> None:
-    with pytest.raises(CommandError, match=f"with the commit {commit}: `git fetch` it .*`fetch-depth: 0`"):
-        at_commit(repository.root, commit, tmp_path / "base")
+    (tmp_path / "none").mkdir()
+
+    for root in (repository.root, tmp_path / "none"):
+        with pytest.raises(CommandError, match=f"{root} is no .* with the commit {commit}: .*`fetch-depth: 0`"):
+            at_commit(root, commit, tmp_path / "base")
 
 
 def test_a_broken_configuration_is_named_with_its_commit(repository: Repository, tmp_path: Path) -> None:
@@ -159,13 +162,6 @@ def test_a_link_that_leads_elsewhere_is_refused_by_name(repository: Repository, 
 
     with pytest.raises(CommandError, match="elsewhere"):
         at_commit(repository.root, commit, tmp_path / "base")
-
-
-def test_without_a_repository_there_is_nothing_to_compare_with(tmp_path: Path) -> None:
-    (tmp_path / "project").mkdir()
-
-    with pytest.raises(CommandError, match="project is no git repository with the commit origin/main"):
-        at_commit(tmp_path / "project", "origin/main", tmp_path / "base")
 
 
 _NETWORK = "providers/Microsoft.Network"
