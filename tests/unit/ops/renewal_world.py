@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ops.renewal.guard import RenewedType
+from tests.unit.ops.stacks import output
 
 _STACK: Final = "urn:pulumi:dev::idstack"
 _COMPONENT: Final = "idstack:azure:ControlPlaneIdentity"
@@ -31,6 +32,7 @@ SETTINGS: Final = {
 }
 """Inputs that come from the configuration, or from what it names."""
 _STORED: Final = ("objectEncoding", "secretName", "vaultId")
+LATER: Final = "2999-02-19T16:50:04Z"
 SLOT: Final = {"generation": 1, "notBefore": "2026-01-31T09:25:15Z", "validDays": 90}
 """A slot of a schedule."""
 _INPUTS: Final = {
@@ -151,6 +153,16 @@ class Identity:
             ),
             step("update", self.secret, SECRET, RENEWED_SECRET),
         ]
+
+
+def outputs_of(*identities: Identity, **dates: str) -> dict[str, Any]:
+    """The outputs of a stack that issues certificates for these identities, which end much later."""
+    clusters: dict[str, Any] = {}
+    for identity in identities:
+        cluster, _, field = identity.name.partition("-")
+        rows = clusters.setdefault(cluster, {"controlPlane": {}})["controlPlane"]
+        rows[field] = output(f"managed-azure-{field}", f"{field}-{cluster}-json", **{"notAfter": LATER, **dates})
+    return {"hostedClusters": clusters}
 
 
 SECRET: Final = {

@@ -44,18 +44,6 @@ def test_the_engine_gets_the_stack_with_its_backend(project: Path, tmp_path: Pat
     ]
 
 
-def test_a_local_stack_has_its_own_home_and_backend(project: Path, tmp_path: Path, idstack: Idstack) -> None:
-    printed = idstack("pulumi", "-s", "local", "--", "stack", "history")
-
-    assert printed.output.splitlines() == [
-        "stack history",
-        "stack local",
-        f"backend file://{tmp_path}/state/pulumi/backend?metadata=skip",
-        f"home {tmp_path / 'state/pulumi/home'}",
-        f"in {project}",
-    ]
-
-
 def test_a_run_of_a_local_stack_leaves_its_file_alone(project: Path, tmp_path: Path, idstack: Idstack) -> None:
     (project / "Pulumi.local.yaml").write_text("config:\n  idstack:cloud: local\n")
     salted = tmp_path / "state/pulumi"

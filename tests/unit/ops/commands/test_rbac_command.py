@@ -18,18 +18,6 @@ from tests.unit.components.world import configuration
 from tests.unit.ops.conftest import FakeEngine, Idstack
 
 WHO = "99999999-8888-4777-8666-555555555555"
-SECRETS = [
-    {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
-    {
-        "apiGroups": [""],
-        "resources": ["secrets"],
-        "verbs": ["get", "watch", "patch", "delete"],
-        "resourceNames": [
-            *("azure-cloud-config", "cloud-network-config-controller-creds", "azure-disk-csi-config"),
-            *("azure-file-csi-config", "azure-kms-config"),
-        ],
-    },
-]
 CLUSTER = "/subscriptions/s/resourceGroups/aks/providers/Microsoft.ContainerService/managedClusters/aks"
 
 
@@ -127,42 +115,19 @@ def test_renewals_get_a_role_of_their_own(engine: FakeEngine, idstack: Idstack) 
     assert [command[command.index("--scope") + 1] for command in commands[1:]] == role["AssignableScopes"]
 
 
-def test_rights_in_single_namespaces_leave_little_for_the_cluster(engine: FakeEngine, idstack: Idstack) -> None:
+def test_rights_are_in_the_namespaces_unless_one_role_for_all_is_wanted(engine: FakeEngine, idstack: Idstack) -> None:
     configured(engine)
-    done = idstack("rbac", WHO, "--kubernetes", "--stack", "dev")
+    found = [
+        [(document["kind"], document["metadata"]["name"]) for document in yaml.safe_load_all(done.output)]
+        for done in (
+            idstack("rbac", WHO, "--kubernetes", "--stack", "dev"),
+            idstack("rbac", WHO, "--kubernetes", "--cluster-wide", "--stack", "dev"),
+        )
+    ]
 
-    documents = list(yaml.safe_load_all(done.output))
-    kinds = [
-        (document["kind"], document["metadata"].get("namespace"), document["metadata"]["name"])
-        for document in documents
-    ]
-    assert kinds == [
-        ("Namespace", None, "clusters-hc1"),
-        ("Role", "clusters-hc1", "idstack:deployer:dev"),
-        ("RoleBinding", "clusters-hc1", "idstack:deployer:dev"),
-        ("ClusterRole", None, "idstack:deployer:dev"),
-        ("ClusterRoleBinding", None, "idstack:deployer:dev"),
-    ]
-    inside, whole = documents[1], documents[3]
-    assert whole["rules"] == [
-        {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["create"]},
-        {
-            "apiGroups": [""],
-            "resources": ["namespaces"],
-            "verbs": ["get", "list", "watch", "patch", "delete"],
-            "resourceNames": ["clusters-hc1"],
-        },
-        {
-            "apiGroups": ["apiextensions.k8s.io"],
-            "resources": ["customresourcedefinitions"],
-            "verbs": ["get", "list", "watch"],
-        },
-    ]
-    assert [rule for rule in inside["rules"] if "secrets" in rule["resources"]] == SECRETS
-    wide = idstack("rbac", WHO, "--kubernetes", "--cluster-wide", "--stack", "dev")
-    role, binding = yaml.safe_load_all(wide.output)
-    assert (role["kind"], binding["kind"]) == ("ClusterRole", "ClusterRoleBinding")
-    assert [rule for rule in role["rules"] if "secrets" in rule["resources"]] == SECRETS, "one role for every namespace"
+    name = "idstack:deployer:dev"
+    whole = [("ClusterRole", name), ("ClusterRoleBinding", name)]
+    assert found == [[("Namespace", "clusters-hc1"), ("Role", name), ("RoleBinding", name), *whole], whole]
 
 
 def test_a_stack_that_makes_nothing_on_a_cluster_or_is_refused_gets_no_roles(

@@ -5,20 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.ops.conftest import FakeEngine, Idstack
-from tests.unit.ops.renewal_world import Identity, step
-from tests.unit.ops.stacks import output
+from tests.unit.ops.renewal_world import LATER, Identity, outputs_of, step
 
 _DISK, _KMS = Identity("hc1-disk"), Identity("hc1-kms")
-_LATER, _PAST = "2999-02-19T16:50:04Z", "2020-01-01T00:00:00Z"
+_PAST = "2020-01-01T00:00:00Z"
 
 
-def _has(engine: FakeEngine, *, renew_after: str = _LATER) -> None:
-    dates = {"notAfter": _LATER, "renewAfter": renew_after}
-    rows = {
-        "disk": output("managed-azure-disk-csi", "azure-disk-hc1-json", **dates),
-        "kms": output("managed-azure-kms", "kms-hc1-json", **dates),
-    }
-    engine.has({"hostedClusters": {"hc1": {"controlPlane": rows}}})
+def _has(engine: FakeEngine, *, renew_after: str = LATER) -> None:
+    engine.has(outputs_of(_DISK, _KMS, renewAfter=renew_after))
     engine.has_resources(*_DISK.resources(), *_KMS.resources())
 
 
@@ -68,7 +62,7 @@ def test_if_nothing_is_due_nothing_runs(stack: FakeEngine, idstack: Idstack) -> 
     assert "nothing is renewed\n" in printed.output
 
 
-@pytest.mark.parametrize(("renew_after", "code"), [(_LATER, 0), (_PAST, 1)])
+@pytest.mark.parametrize(("renew_after", "code"), [(LATER, 0), (_PAST, 1)])
 def test_who_would_bring_up_something_else_is_left_out_and_fails_if_due(
     engine: FakeEngine, idstack: Idstack, renew_after: str, code: int
 ) -> None:
@@ -108,21 +102,6 @@ def test_a_renewal_that_cannot_be_planned_is_no_waiting_change(stack: FakeEngine
     assert f"hc1/kms: left out, because its renewal fails: {clock}\n" in printed.output
     assert "would bring up other changes" not in printed.output
     assert _asked(stack, "preview")[1:] == [["hc1-disk-entra-schedule"]]
-
-
-def test_what_the_engine_did_not_begin_is_called_so(stack: FakeEngine, idstack: Idstack) -> None:
-    stack.plans(*_DISK.renewal())
-    message = f"error: cannot complete a resource '{_DISK.secret_provider_class}' whose registration isn't pending\\n"
-    stack.logs([f'{{"diagnosticEvent":{{"message":"{message}"}}}}'] * 2)
-    stack.ends_with(1)
-
-    printed = idstack("renew", "--stack", "dev")
-
-    assert printed.error == (
-        "idstack: `pulumi up` ended with code 1; the reason is printed above\n\n"
-        "nothing is wrong with hc1-disk-class: the engine has skipped them, because a dependency failed. They are "
-        "unchanged, and the next run continues with them\n"
-    )
 
 
 def test_what_belongs_to_no_identity_stops_the_run(stack: FakeEngine, idstack: Idstack) -> None:

@@ -11,8 +11,7 @@ import pytest
 
 from identity.credentials import rfc3339
 from tests.unit.ops.conftest import FakeEngine, Idstack
-from tests.unit.ops.renewal_world import SLOT, Identity
-from tests.unit.ops.stacks import output
+from tests.unit.ops.renewal_world import SLOT, Identity, outputs_of
 
 _INGRESS, _DISK, _KMS = (Identity(f"hc1-{name}") for name in ("ingress", "disk", "kms"))
 
@@ -28,15 +27,9 @@ def _renewed(identity: Identity, at: datetime) -> list[Any]:
 
 
 @pytest.fixture
-def stack(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+def stack(engine: FakeEngine) -> FakeEngine:
     """A stack with two identities that it issues certificates for, and one issued elsewhere."""
-    later = {"notAfter": "2999-02-19T16:50:04Z"}
-    rows = {
-        "ingress": output("managed-azure-ingress", "ingress-hc1-json", **later),
-        "disk": output("managed-azure-disk-csi", "azure-disk-hc1-json", **later),
-        "imageRegistry": output("managed-azure-image-registry", "ciro-hc1-json", **later),
-    }
-    engine.has({"hostedClusters": {"hc1": {"controlPlane": rows}}})
+    engine.has(outputs_of(_INGRESS, _DISK, Identity("hc1-imageRegistry")))
     engine.has_resources(*_INGRESS.resources(), *_DISK.resources())
     return engine
 
@@ -92,13 +85,9 @@ def test_an_identity_without_a_certificate_of_ours_is_refused(
 
 
 def test_several_can_be_named_and_a_field_means_that_of_every_cluster(engine: FakeEngine, idstack: Idstack) -> None:
-    rows = {
-        "ingress": output("managed-azure-ingress", "ingress-json", notAfter="2999-02-19T16:50:04Z"),
-        "disk": output("managed-azure-disk-csi", "azure-disk-json", notAfter="2999-02-19T16:50:04Z"),
-    }
-    engine.has({"hostedClusters": {"hc1": {"controlPlane": rows}, "hc2": {"controlPlane": rows}}})
-    names = ("hc1-ingress", "hc1-disk", "hc2-ingress", "hc2-disk")
-    engine.has_resources(*(resource for name in names for resource in Identity(name).resources()))
+    identities = [Identity(name) for name in ("hc1-ingress", "hc1-disk", "hc2-ingress", "hc2-disk")]
+    engine.has(outputs_of(*identities))
+    engine.has_resources(*(resource for identity in identities for resource in identity.resources()))
 
     assert idstack("rotate", "--stack", "dev", "--identity", "ingress", "-i", "hc2/disk").code == 0
     assert engine.renewals == [
@@ -110,11 +99,7 @@ def _renewed_two_hours_ago(stack: FakeEngine) -> str:
     """Both identities; returns until when pods may need the previous certificate."""
     renewed = datetime.now(UTC) - timedelta(hours=2)
     stack.has_resources(*_renewed(_KMS, renewed), *_DISK.resources())
-    rows = {
-        "disk": output("managed-azure-disk-csi", "azure-disk-hc1-json", notAfter="2999-02-19T16:50:04Z"),
-        "kms": output("managed-azure-kms", "kms-hc1-json", notAfter="2999-02-19T16:50:04Z"),
-    }
-    stack.has({"hostedClusters": {"hc1": {"controlPlane": rows}}})
+    stack.has(outputs_of(_DISK, _KMS))
     return rfc3339.render(renewed + timedelta(hours=8, minutes=30))
 
 

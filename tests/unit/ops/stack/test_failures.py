@@ -240,6 +240,11 @@ def test_a_lock_that_is_cut_short_is_named_and_recover_may_remove_it(
             'Code="VaultAlreadyExists" Message="It is in use."',
             "a name that is unique in all of Azure",
         ),
+        (
+            "cannot complete a resource 'urn:pulumi:dev::idstack::x::hc1-disk-class' whose registration isn't pending",
+            "nothing is wrong with hc1-disk-class: the engine has skipped them, because a dependency failed. They are "
+            "unchanged, and the next run continues with them",
+        ),
     ],
 )
 def test_a_refusal_in_a_run_is_told_with_what_to_do(message: str, told: str) -> None:

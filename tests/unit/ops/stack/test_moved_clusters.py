@@ -188,11 +188,10 @@ def test_another_stacks_broken_or_missing_file_stands_in_nobodys_way(tmp_path: P
 
 @pytest.mark.parametrize("command", ["up", "preview"])
 def test_the_commands_refuse_it_before_the_engine_changes_anything(
-    engine: FakeEngine, idstack: Idstack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+    engine: FakeEngine, idstack: Idstack, project: Path, command: str
 ) -> None:
-    write(tmp_path, "dev")
-    write(tmp_path, "hc1-dev", "hc1", shared=_SHARED)
-    monkeypatch.setattr(Engine, "__init__", _rooted(Engine.__init__, tmp_path))
+    write(project, "dev")
+    write(project, "hc1-dev", "hc1", shared=_SHARED)
     engine.has_resources({"urn": f"urn:pulumi:dev::idstack::{_COMPONENT}::hc1", "type": _COMPONENT})
 
     printed = idstack(command, "--stack", "dev")
@@ -200,10 +199,3 @@ def test_the_commands_refuse_it_before_the_engine_changes_anything(
     assert printed.code == 1
     assert "docs/guides/stacks.md says how the move is finished" in printed.error
     assert engine.calls == [f"stack export --stack {stack} --non-interactive" for stack in ("dev", "hc1-dev")]
-
-
-def _rooted(original: Any, root: Path) -> Any:
-    def made(self: Engine, stack: str, root: Path = root, **others: Any) -> None:
-        original(self, stack, root, **others)
-
-    return made
