@@ -55,102 +55,6 @@ class KmsKeySpec(TypedDict):
     keyVersion: str
 
 
-class ManagedIdentitySpec(TypedDict, Generic[Leaf]):
-    """`ManagedIdentity` in `api/hypershift/v1beta1/azure.go`."""
-
-    clientID: Leaf
-    credentialsSecretName: str
-    objectEncoding: str
-
-
-class WorkloadIdentitySpec(TypedDict, Generic[Leaf]):
-    """`WorkloadIdentity` in `api/hypershift/v1beta1/azure.go`."""
-
-    clientID: Leaf
-
-
-class KmsAzureSpec(TypedDict, Generic[Leaf]):
-    """`spec.secretEncryption.kms.azure`.
-
-    The API refuses a backup key in another vault than the active one's. Operators before OpenShift 4.22 know no
-    `keyVaultType`, which means KeyVault.
-    """
-
-    activeKey: KmsKeySpec
-    backupKey: NotRequired[KmsKeySpec]
-    keyVaultType: NotRequired[Literal["ManagedHSM"]]
-    keyVaultAccess: NotRequired[Literal["Public", "Private"]]
-    # One of the two: which, the way in which the cluster signs in decides.
-    kms: NotRequired[ManagedIdentitySpec[Leaf]]
-    workloadIdentity: NotRequired[WorkloadIdentitySpec[Leaf]]
-
-
-class KmsSpec(TypedDict, Generic[Leaf]):
-    """`spec.secretEncryption.kms`."""
-
-    provider: Literal["Azure"]
-    azure: KmsAzureSpec[Leaf]
-
-
-class SecretEncryptionSpec(TypedDict, Generic[Leaf]):
-    """`spec.secretEncryption`."""
-
-    type: Literal["kms"]
-    kms: KmsSpec[Leaf]
-
-
-class ManagedIdentitiesSpec(TypedDict, Generic[Leaf]):
-    """`spec.platform.azure.azureAuthenticationConfig.managedIdentities`."""
-
-    # `managedIdentitiesKeyVault`, and a ManagedIdentitySpec by field for each identity that is switched on.
-    controlPlane: dict[str, Any]
-    # Client ids by field.
-    dataPlane: dict[str, Leaf]
-
-
-class AuthenticationConfigSpec(TypedDict, Generic[Leaf]):
-    """`spec.platform.azure.azureAuthenticationConfig`."""
-
-    azureAuthenticationConfigType: Literal["ManagedIdentities", "WorkloadIdentities"]
-    # One of the two, as the type says; the second by field.
-    managedIdentities: NotRequired[ManagedIdentitiesSpec[Leaf]]
-    workloadIdentities: NotRequired[dict[str, WorkloadIdentitySpec[Leaf]]]
-
-
-class AzurePlatformSpec(TypedDict, Generic[Leaf]):
-    """`spec.platform.azure`; `vnetID`, `subnetID` and `securityGroupID` are ARM ids."""
-
-    cloud: str
-    location: str
-    resourceGroup: str
-    subscriptionID: str
-    tenantID: str
-    vnetID: str
-    subnetID: str
-    securityGroupID: str
-    topology: NotRequired[str]
-    private: NotRequired[dict[str, Any]]
-    azureAuthenticationConfig: AuthenticationConfigSpec[Leaf]
-    # `credentials`, with the managed identity that the nodes pull images as.
-    containerRegistry: NotRequired[dict[str, Any]]
-
-
-class PlatformSpec(TypedDict, Generic[Leaf]):
-    """`spec.platform`."""
-
-    type: Literal["Azure"]
-    azure: AzurePlatformSpec[Leaf]
-
-
-class HostedClusterSpec(TypedDict, Generic[Leaf]):
-    """The identity part of a HostedCluster's `spec` (`api/hypershift/v1beta1/hostedcluster_types.go`)."""
-
-    infraID: str
-    issuerURL: str
-    platform: PlatformSpec[Leaf]
-    secretEncryption: NotRequired[SecretEncryptionSpec[Leaf]]
-
-
 class EncryptionKeys(TypedDict):
     """The keys in whose vaults, or managed HSMs, the identity of the KMS plugin has its role."""
 
@@ -175,7 +79,8 @@ class HostedClusterOutput(TypedDict, Generic[Leaf]):
     controlPlane: dict[str, ControlPlaneIdentityOutput[Leaf]]  # none in a cluster with workload identities
     dataPlane: dict[str, Leaf]  # client ids of the managed identities of its service accounts
     managedIdentities: NotRequired[dict[str, ManagedIdentityOutput[Leaf]]]  # optional ones, and workload identities
-    hostedClusterSpec: HostedClusterSpec[Leaf]
+    # The identity part of its `spec` (`components/hypershift/hosted_cluster_object.py`).
+    hostedClusterSpec: dict[str, Any]
     # The rest of the HostedCluster as the stack writes it: `metadata` and `spec`.
     hostedClusterBase: dict[str, Any]
     externalDnsDomain: NotRequired[str]

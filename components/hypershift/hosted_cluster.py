@@ -36,7 +36,7 @@ from identity.naming import (
     infrastructure_name,
     namespace_guard_name,
 )
-from identity.outputs import ControlPlaneIdentityOutput, HostedClusterSpec, ManagedIdentityOutput
+from identity.outputs import ControlPlaneIdentityOutput, ManagedIdentityOutput
 
 # A value in the outputs that Azure assigns (`identity/outputs.py`).
 Leaf: TypeAlias = pulumi.Input[str | None]
@@ -124,7 +124,7 @@ class HostedCluster(pulumi.ComponentResource):
             row.field: _exported(row, identities[row.field], cluster.identity(row).object_encoding)
             for row in cluster.enabled_rows
         }
-        self.spec: HostedClusterSpec[Leaf] = hosted_cluster_spec(
+        self.spec = hosted_cluster_spec(
             settings,
             cluster,
             vault_name=context.store.vault_name,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final
 
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
@@ -18,7 +18,7 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from components.kubernetes.cloud_config import node_identity_id
 from identity.catalogue import CONTROL_PLANE
 from identity.hypershift import API_VERSION, KIND, POD_NETWORK, POD_SECURITY, SERVICE_NETWORK
-from identity.outputs import EncryptionKeys, HostedClusterSpec, KmsKeySpec
+from identity.outputs import EncryptionKeys, KmsKeySpec
 from identity.settings import HostedClusterSettings, KmsKey, KmsSettings, Settings
 from identity.settings.schema.hosted_clusters import AUTHENTICATION_TYPES
 
@@ -118,19 +118,16 @@ def base_manifest(cluster: HostedClusterSettings) -> dict[str, Any]:
     return {**base, "spec": base["spec"] | from_settings(cluster)}
 
 
-# A client id, or its placeholder until Azure gives it out.
-ClientId = TypeVar("ClientId")
-
-
 def hosted_cluster_spec(
     settings: Settings,
     cluster: HostedClusterSettings,
     *,
     vault_name: str,
-    control_plane: Mapping[str, ClientId],
-    data_plane: Mapping[str, ClientId],
-) -> HostedClusterSpec[ClientId]:
-    """`spec` of the HostedCluster as far as identities go; `control_plane` and `data_plane` are client ids by field.
+    control_plane: Mapping[str, Any],
+    data_plane: Mapping[str, Any],
+) -> dict[str, Any]:
+    """`spec` of the HostedCluster as far as identities go; `control_plane` and `data_plane` are client ids by field,
+    or their placeholders until Azure gives them out.
 
     A cluster that signs in by workload identities has all of them in `data_plane`.
 
@@ -168,7 +165,7 @@ def hosted_cluster_spec(
         for row in CONTROL_PLANE:
             if row.field in data_plane:
                 _place(spec, row.workload_path, {"clientID": data_plane[row.field]})
-        return cast("HostedClusterSpec[ClientId]", spec)
+        return spec
     vault = {"name": vault_name, "tenantID": settings.tenant_id}
     identities = {"controlPlane": {"managedIdentitiesKeyVault": vault}, "dataPlane": dict(data_plane)}
     spec["platform"]["azure"]["azureAuthenticationConfig"]["managedIdentities"] = identities
@@ -181,7 +178,7 @@ def hosted_cluster_spec(
             "objectEncoding": cluster.identity(row).object_encoding,
         }
         _place(spec, row.hosted_cluster_path, credential)
-    return cast("HostedClusterSpec[ClientId]", spec)
+    return spec
 
 
 def _place(spec: dict[str, Any], path: Sequence[str], identity: Mapping[str, Any]) -> None:
@@ -209,7 +206,11 @@ def _kms_key_spec(key: KmsKey) -> KmsKeySpec:
 
 
 def _keys(kms: KmsSettings) -> dict[str, Any]:
-    """`spec.secretEncryption.kms.azure` without the identity; `KmsAzureSpec` says what is left out and why."""
+    """`spec.secretEncryption.kms.azure` (`AzureKMSSpec` in `api/hypershift/v1beta1/azure.go`) without the identity.
+
+    The API refuses a backup key in another vault than the active one's. Operators before OpenShift 4.22 know no
+    `keyVaultType`, which means KeyVault.
+    """
     active, backup = kms.active_key, kms.backup_key
     keys: dict[str, Any] = {"activeKey": _kms_key_spec(active)}
     if backup is not None and backup.key_vault_name == active.key_vault_name:

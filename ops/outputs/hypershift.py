@@ -20,14 +20,7 @@ from typing import Any, Final
 from identity.catalogue import CONTROL_PLANE
 from identity.clouds import CLOUDS
 from identity.hypershift import API_VERSION, KIND, POD_SECURITY
-from identity.outputs import (
-    AzurePlatformSpec,
-    HostedClusterOutput,
-    HostedClusterSpec,
-    ManagedIdentitiesSpec,
-    StackOutputs,
-    is_managed_cluster,
-)
+from identity.outputs import HostedClusterOutput, StackOutputs, is_managed_cluster
 from identity.yaml_text import dump
 from ops.stack.errors import CommandError
 
@@ -164,8 +157,8 @@ class HostedClusterExport:
         self.is_managed = is_managed_cluster(described)
         self._described = described
         self._directory = directory / name
-        self._spec: HostedClusterSpec[str] = described["hostedClusterSpec"]
-        self._azure: AzurePlatformSpec[str] = self._spec["platform"]["azure"]
+        self._spec: Mapping[str, Any] = described["hostedClusterSpec"]
+        self._azure: Mapping[str, Any] = self._spec["platform"]["azure"]
         self._kms = self._spec["secretEncryption"]["kms"]["azure"] if "secretEncryption" in self._spec else None
         # The stack's part of the HostedCluster without the identities.
         self._base: Mapping[str, Any] = described["hostedClusterBase"]
@@ -335,7 +328,7 @@ class HostedClusterExport:
         return {"kmsClientID": (kms["kms"] if self.is_managed else kms["workloadIdentity"])["clientID"]}
 
     @property
-    def _identities(self) -> ManagedIdentitiesSpec[str]:
+    def _identities(self) -> Any:
         return self._azure["azureAuthenticationConfig"]["managedIdentities"]
 
     def _unknown_domains(self) -> list[str]:
