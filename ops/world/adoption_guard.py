@@ -20,7 +20,6 @@ from ops.world.azure import added_credentials, read_role_assignment
 from ops.world.stacks import Stacks
 
 _API_VERSIONS: Final[Mapping[str, str]] = {
-    resource_types.ROLE_ASSIGNMENT: resource_types.AUTHORIZATION_API,
     resource_types.MANAGED_IDENTITY: resource_types.MANAGED_IDENTITY_API,
     **dict.fromkeys(resource_types.VAULT_SECRETS, resource_types.KEY_VAULT_API),
 }
@@ -47,14 +46,10 @@ class AdoptionGuard:
             return f"the stack {holder} has it"
         if type_token == resource_types.APPLICATION:
             return self.foreign(owner_of_application(self._azure.directory_object(arm_id) or {}))
-        if (
-            type_token not in _API_VERSIONS
-            or start < 0
-            or (type_token == resource_types.ROLE_ASSIGNMENT and principal is None)
-        ):
+        if type_token == resource_types.ROLE_ASSIGNMENT and start >= 0 and principal is not None:
+            return self._of_principal(read_role_assignment(self._azure, arm_id), principal)
+        if type_token not in _API_VERSIONS or start < 0:
             return None
-        if type_token == resource_types.ROLE_ASSIGNMENT:
-            return self._of_principal(read_role_assignment(self._azure, arm_id), principal or "")
         resource = self._azure.resource(arm_id, _API_VERSIONS[type_token]) or {}
         return self.foreign((resource.get("tags") or {}).get(OWNER))
 

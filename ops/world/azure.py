@@ -40,6 +40,7 @@ from ops.world.seen import (
     attempt,
 )
 
+# ARM refills 25 reads a second for each subscription and caller (request-limits-and-throttling, 2024).
 _MAX_WORKERS: Final = 8
 T = TypeVar("T")
 
@@ -251,17 +252,13 @@ def role_definition(azure: AzureClient, scope: str, guid: str) -> SeenRoleDefini
     )
 
 
-# ARM refills 25 reads a second for each subscription and caller (request-limits-and-throttling, 2024).
-_SECRETS_AT_ONCE: Final = 8
-
-
 def read_vault_secrets(azure: AzureClient, vault_id: str) -> list[SecretMetadata]:
     """Every secret, each in a separate request, as ARM's list may have no tags (docs/decisions/0038).
 
     Leaves out secrets that are deleted meanwhile. Raises AzureRefusedError.
     """
     names = [str(resource["name"]) for resource in azure.resources(f"{vault_id}/secrets", resource_types.KEY_VAULT_API)]
-    with ThreadPoolExecutor(_SECRETS_AT_ONCE) as pool:
+    with ThreadPoolExecutor(_MAX_WORKERS) as pool:
         secrets = pool.map(lambda name: read_vault_secret(azure, vault_id, name), names)
         return [secret for secret in secrets if secret is not None]
 
