@@ -249,7 +249,7 @@ def _secret(application: str) -> dict[str, Any]:
 def only_one_left(answers: EngineAnswers, monkeypatch: pytest.MonkeyPatch) -> EngineAnswers:
     """Of two applications the second was deleted."""
 
-    left = {"/applications/one": {}}
+    left: dict[str, object] = {"/applications/one": {}}
     monkeypatch.setattr(settle, "deployer", lambda _: nullcontext(SimpleNamespace(directory_object=left.get)))
     resources = [*_credential("one"), *_credential("two"), _secret("two")]
     answers.to("stack export", (0, json.dumps({"deployment": {"resources": resources}}), ""))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from cryptography import x509
@@ -16,7 +17,6 @@ from localcloud.testing.azure import KeyCredential
 from ops.recovery import settle
 from ops.recovery.settle import withdrawn_since
 from ops.stack.engine import Engine
-from ops.stack.state import StateResource
 
 FIRST, SECOND = (
     issue("kms", not_before=datetime(2026, 11, day, tzinfo=UTC), lifetime=timedelta(days=90)) for day in (21, 22)
@@ -29,7 +29,7 @@ def _signed_in(azure: AzureClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settle, "deployer", lambda _: nullcontext(azure))
 
 
-def state(application: str) -> list[StateResource]:
+def state(application: str) -> Any:
     return [
         {
             "urn": f"urn:pulumi:dev::idstack::{KIND}::certificate-{slot}",
