@@ -148,7 +148,7 @@ class LocalStack:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("LOCALCLOUD_STATE_DIR", str(self.state))
             patch.setattr(plugins, "_BIN", self.root / "cloud/emulated/bin")
-            plugins.choose(providers)
+            plugins.choose(self.name, providers)
             Engine(self.name, self.root).prepare()
         made = yaml.safe_load((self.state / "pulumi" / self._file.name).read_text(encoding="utf-8"))
         text = with_salt(self._file.read_text(encoding="utf-8"), made["encryptionsalt"], self._file.name)

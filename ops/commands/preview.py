@@ -49,7 +49,7 @@ def preview(
     """
     engine, screen = Engine(stack, deadline=time_limit), Screen(as_json)
     require_sound_configuration(engine)
-    plugins.choose_for(stack, providers)
+    plugins.choose(stack, providers)
     prepare(engine, screen)
     refuse_moves(engine)
     resources = engine.resources_if_any()

@@ -63,7 +63,7 @@ def up(
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output, deadline=time_limit)
     require_sound_configuration(engine)
-    plugins.choose_for(stack, providers)
+    plugins.choose(stack, providers)
     arguments = [*policy_pack(stack, wanted=policies), *context.args]
     environment = start_local_cloud(screen) if engine.is_local else None
     if environment is not None:

@@ -73,11 +73,19 @@ def parse(text: str) -> frozenset[str]:
     return frozenset(names)
 
 
-def choose(requested: str | None, base: Mapping[str, str] = os.environ) -> None:
+def choose(stack: str, requested: str | None, base: Mapping[str, str] = os.environ) -> None:
     """Fix the plugins of the local stacks, once, and find the real ones; with None the earlier choice stays.
 
-    Raises CommandError if other plugins were chosen before, or if a real one is not available.
+    Any other stack always has the real plugins. Raises CommandError for another choice for it, if other plugins were
+    chosen before, or if a real one is not available.
     """
+    if not is_local(stack):
+        if requested not in (None, REAL):
+            raise WrongUsageError(
+                f"--providers {requested}: the stack {stack} is not local, and only local stacks have emulated "
+                "provider plugins"
+            )
+        return
     paths = local_paths(base)
     recorded = _recorded(paths)
     recorded_names = frozenset(recorded)
@@ -89,17 +97,6 @@ def choose(requested: str | None, base: Mapping[str, str] = os.environ) -> None:
             f"different state: run {paths.ending}, then this command with `--providers {_argument(real)}` again"
         )
     _record(paths, _find(real, recorded, base))
-
-
-def choose_for(stack: str, requested: str | None, base: Mapping[str, str] = os.environ) -> None:
-    """`choose` for a local stack; any other stack always has the real plugins (CommandError for another choice)."""
-    if is_local(stack):
-        choose(requested, base)
-    elif requested not in (None, REAL):
-        raise WrongUsageError(
-            f"--providers {requested}: the stack {stack} is not local, and only local stacks have emulated provider "
-            "plugins"
-        )
 
 
 def install(paths: LocalPaths, base: Mapping[str, str] = os.environ) -> None:
