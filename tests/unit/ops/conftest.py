@@ -135,11 +135,9 @@ class FakeEngine:
 
     def has_run(self, **infra_ids: str) -> None:
         """The last complete run had these hosted clusters, by name with their infraID, and nothing else."""
-        clusters = {
-            name: {"controlPlane": {}, "hostedClusterSpec": {"infraID": infra_id}}
-            for name, infra_id in infra_ids.items()
-        }
-        self.has_resources({"type": "pulumi:pulumi:Stack", "urn": "u", "outputs": {"hostedClusters": clusters}})
+        specifications = {name: {"infraID": infra_id} for name, infra_id in infra_ids.items()}
+        clusters = {name: {"controlPlane": {}, "hostedClusterSpec": spec} for name, spec in specifications.items()}
+        self.has({"hostedClusters": clusters})
 
     def plans(self, *steps: Mapping[str, Any], errors: Sequence[Mapping[str, Any]] = ()) -> None:
         """These are the steps of a preview, as far as they are its targets'; by default every schedule renews."""
