@@ -67,7 +67,7 @@ class _Journey:
         """What a preview finds of changes by hand."""
         out_of_band = OutOfBand(self.stack)
         application = self.stack.resource("hc1-node-pool-management-entra-application")["id"]
-        out_of_band.graph("PATCH", application, {"displayName": "by hand", "keyCredentials": []})
+        out_of_band.graph("PATCH", application, {"displayName": "by hand"})
         with config.new_client_from_config(self.stack.environment.kubeconfig) as api:
             client.CustomObjectsApi(api).patch_namespaced_custom_object(
                 "secrets-store.csi.x-k8s.io",
