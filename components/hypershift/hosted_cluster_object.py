@@ -126,9 +126,9 @@ def hosted_cluster_spec(
     control_plane: Mapping[str, Any],
     data_plane: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """`spec` of the HostedCluster as far as identities go; `control_plane` and `data_plane` are client ids by field,
-    or their placeholders until Azure gives them out.
+    """`spec` of the HostedCluster as far as identities go.
 
+    `control_plane` and `data_plane` are client ids by field, with placeholders for those that Azure has not given out.
     A cluster that signs in by workload identities has all of them in `data_plane`.
 
     An identity that is switched off is left out altogether: its members would be required once the key exists. So is
@@ -206,16 +206,13 @@ def _kms_key_spec(key: KmsKey) -> KmsKeySpec:
 
 
 def _keys(kms: KmsSettings) -> dict[str, Any]:
-    """`spec.secretEncryption.kms.azure` (`AzureKMSSpec` in `api/hypershift/v1beta1/azure.go`) without the identity.
-
-    The API refuses a backup key in another vault than the active one's. Operators before OpenShift 4.22 know no
-    `keyVaultType`, which means KeyVault.
-    """
+    """`spec.secretEncryption.kms.azure` (`AzureKMSSpec` in `api/hypershift/v1beta1/azure.go`) without the identity."""
     active, backup = kms.active_key, kms.backup_key
     keys: dict[str, Any] = {"activeKey": _kms_key_spec(active)}
+    # The API refuses a backup key in another vault than the active one's.
     if backup is not None and backup.key_vault_name == active.key_vault_name:
         keys["backupKey"] = _kms_key_spec(backup)
-    if kms.is_managed_hsm:
+    if kms.is_managed_hsm:  # operators before OpenShift 4.22 know no other type than KeyVault
         keys["keyVaultType"] = kms.key_vault_type
     if kms.key_vault_access is not None:
         keys["keyVaultAccess"] = kms.key_vault_access
