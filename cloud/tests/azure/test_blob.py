@@ -230,17 +230,16 @@ def test_pages_have_each_entry_once_and_in_order(blobs: set[str], prefix: str, d
 def test_a_blob_is_written_of_the_blocks_of_a_list(cloud: CoverageCloud, writer: ServicePrincipal) -> None:
     """Velero writes so."""
 
-    def put(query: str, content: bytes) -> int:
-        path = f"/hc1oidc/a?comp={query}"
-        return request(cloud, "PUT", path, caller=writer, headers=VERSION, content=content).status_code
+    def put(query: str, content: bytes) -> httpx.Response:
+        return request(cloud, "PUT", f"/hc1oidc/a?comp={query}", caller=writer, headers=VERSION, content=content)
 
-    before = [put(f"block&blockid={block}", content) for block, content in (("MQ==", b"x"), ("Mg==", b"y"))]
+    blocks = (put("block&blockid=MQ==", b"x"), put("block&blockid=Mg==", b"y"))
     listed = b"<BlockList><Latest>Mg==</Latest><Uncommitted>MQ==</Uncommitted></BlockList>"
     absent = request(cloud, "HEAD", "/hc1oidc/a", caller=writer, headers=VERSION)
-    made, again = put("blocklist", listed), put("blocklist", listed)
+    answers = (*blocks, put("blocklist", listed), put("blocklist", listed))
     read = request(cloud, "GET", "/hc1oidc/a", caller=writer, headers=VERSION)
 
-    assert (before, made, again) == ([201, 201], 201, 400)
+    assert [answer.status_code for answer in answers] == [201, 201, 201, 400]
     assert (absent.status_code, absent.headers["x-ms-error-code"]) == (404, "BlobNotFound")
     assert (read.content, read.headers["content-type"]) == (b"yx", "application/octet-stream")
 
