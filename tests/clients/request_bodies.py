@@ -17,94 +17,42 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-# Of each type: module, model of the body, and the function that builds the request.
+# Of each type of azure-native: module, model of the body, and the function that builds the request, with its file.
 OPERATIONS: Final[Mapping[str, tuple[str, str, str]]] = {
-    "azure-native:keyvault:Vault": (
-        "keyvault.v2024_11_01",
-        "VaultCreateOrUpdateParameters",
-        "_vaults_operations.build_create_or_update_request",
-    ),
-    "azure-native:keyvault:Secret": (
-        "keyvault.v2024_11_01",
-        "SecretCreateOrUpdateParameters",
-        "_secrets_operations.build_create_or_update_request",
-    ),
-    "azure-native:managedidentity:UserAssignedIdentity": (
+    "keyvault:Vault": ("keyvault.v2024_11_01", "VaultCreateOrUpdateParameters", "_vaults.create_or_update"),
+    "keyvault:Secret": ("keyvault.v2024_11_01", "SecretCreateOrUpdateParameters", "_secrets.create_or_update"),
+    "managedidentity:UserAssignedIdentity": (
         "msi.v2023_01_31",
         "Identity",
-        "_user_assigned_identities_operations.build_create_or_update_request",
+        "_user_assigned_identities.create_or_update",
     ),
-    "azure-native:managedidentity:FederatedIdentityCredential": (
+    "managedidentity:FederatedIdentityCredential": (
         "msi.v2023_01_31",
         "FederatedIdentityCredential",
-        "_federated_identity_credentials_operations.build_create_or_update_request",
+        "_federated_identity_credentials.create_or_update",
     ),
-    "azure-native:storage:StorageAccount": (
-        "storage.v2024_01_01",
-        "StorageAccountCreateParameters",
-        "_storage_accounts_operations.build_create_request",
-    ),
-    "azure-native:storage:BlobContainer": (
-        "storage.v2024_01_01",
-        "BlobContainer",
-        "_blob_containers_operations.build_create_request",
-    ),
-    "azure-native:authorization:RoleAssignment": (
+    "storage:StorageAccount": ("storage.v2024_01_01", "StorageAccountCreateParameters", "_storage_accounts.create"),
+    "storage:BlobContainer": ("storage.v2024_01_01", "BlobContainer", "_blob_containers.create"),
+    "authorization:RoleAssignment": (
         "authorization.v2022_04_01",
         "RoleAssignmentCreateParameters",
-        "_role_assignments_operations.build_create_request",
+        "_role_assignments.create",
     ),
-    "azure-native:containerservice:ManagedCluster": (
-        "containerservice",
-        "ManagedCluster",
-        "_managed_clusters_operations.build_create_or_update_request",
-    ),
-    "azure-native:resources:ResourceGroup": (
-        "resource.resources.v2024_07_01",
-        "ResourceGroup",
-        "_operations.build_resource_groups_create_or_update_request",
-    ),
-    "azure-native:network:VirtualNetwork": (
-        "network",
-        "VirtualNetwork",
-        "_operations.build_virtual_networks_create_or_update_request",
-    ),
-    "azure-native:network:Subnet": ("network", "Subnet", "_operations.build_subnets_create_or_update_request"),
-    "azure-native:network:NetworkSecurityGroup": (
-        "network",
-        "NetworkSecurityGroup",
-        "_operations.build_network_security_groups_create_or_update_request",
-    ),
-    "azure-native:network:PublicIPAddress": (
-        "network",
-        "PublicIPAddress",
-        "_operations.build_public_ip_addresses_create_or_update_request",
-    ),
-    "azure-native:network:LoadBalancer": (
-        "network",
-        "LoadBalancer",
-        "_operations.build_load_balancers_create_or_update_request",
-    ),
-    "azure-native:privatedns:PrivateZone": (
-        "privatedns",
-        "PrivateZone",
-        "_private_zones_operations.build_create_or_update_request",
-    ),
-    "azure-native:privatedns:VirtualNetworkLink": (
-        "privatedns",
-        "VirtualNetworkLink",
-        "_virtual_network_links_operations.build_create_or_update_request",
-    ),
+    "containerservice:ManagedCluster": ("containerservice", "ManagedCluster", "_managed_clusters.create_or_update"),
+    "resources:ResourceGroup": ("resource.resources.v2024_07_01", "ResourceGroup", ".resource_groups_create_or_update"),
+    "network:VirtualNetwork": ("network", "VirtualNetwork", ".virtual_networks_create_or_update"),
+    "network:Subnet": ("network", "Subnet", ".subnets_create_or_update"),
+    "network:NetworkSecurityGroup": ("network", "NetworkSecurityGroup", ".network_security_groups_create_or_update"),
+    "network:PublicIPAddress": ("network", "PublicIPAddress", ".public_ip_addresses_create_or_update"),
+    "network:LoadBalancer": ("network", "LoadBalancer", ".load_balancers_create_or_update"),
+    "privatedns:PrivateZone": ("privatedns", "PrivateZone", "_private_zones.create_or_update"),
+    "privatedns:VirtualNetworkLink": ("privatedns", "VirtualNetworkLink", "_virtual_network_links.create_or_update"),
 }
 _SCALARS: Final[Mapping[str, tuple[type, ...]]] = {
-    "str": (str,),
+    **dict.fromkeys(("str", "iso-8601", "duration"), (str,)),
+    **dict.fromkeys(("int", "long", "unix-time"), (int,)),
     "bool": (bool,),
-    "int": (int,),
-    "long": (int,),
     "float": (int, float),
-    "iso-8601": (str,),
-    "unix-time": (int,),
-    "duration": (str,),
     "object": (object,),
 }
 _LIMITS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
@@ -120,14 +68,14 @@ _LIMITS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 
 def problems(request: Mapping[str, Any]) -> Iterator[str]:
     """What the library of its type does not know in a request, or does not take."""
-    module, model, builder = OPERATIONS[request["type"]]
+    module, model, builder = OPERATIONS[request["type"].removeprefix("azure-native:")]
     yield from _address(request, f"azure.mgmt.{module}.operations", builder)
     yield from _object(_Models(f"azure.mgmt.{module}.models"), model, request["body"], "")
 
 
 def _address(request: Mapping[str, Any], operations: str, builder: str) -> Iterator[str]:
     file, _, function = builder.partition(".")
-    build = getattr(importlib.import_module(f"{operations}.{file}"), function)
+    build = getattr(importlib.import_module(f"{operations}.{file}_operations"), f"build_{function}_request")
     try:
         taken = inspect.signature(build).parameters
         given = {_snake(name): value for name, value in request["parameters"].items()}

@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -24,7 +23,6 @@ pytestmark = pytest.mark.clients
 
 _CHECK: Final = ROOT / "tests/clients/request_bodies.py"
 _SECRET: Final = "azure-native:keyvault:Secret"
-_CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
 Check = Callable[[list[Request]], list[list[str]]]
 
 
@@ -46,13 +44,10 @@ def sent(tmp_path_factory: pytest.TempPathFactory) -> list[Request]:
     folder = tmp_path_factory.mktemp("bodies")
     (folder / "kubeconfig").write_text(world.KUBECONFIG, encoding="utf-8")
     # No stack has it, but the plugin serves it.
-    secret = {
-        "resourceGroupName": "identity-dev",
-        "vaultName": "kv-idstack-dev",
-        "secretName": "one",
-        "properties": {"value": "document", "contentType": "text/plain", "attributes": {"notBefore": 1, "expires": 9}},
-    }
-    return [*sent_bodies(partial(run_program, folder)), *requests(AZURE_NATIVE[_SECRET], secret)]
+    secret = {"resourceGroupName": "identity-dev", "vaultName": "kv-idstack-dev", "secretName": "one"}
+    properties = {"value": "document", "contentType": "text/plain", "attributes": {"notBefore": 1, "expires": 9}}
+    made = requests(AZURE_NATIVE[_SECRET], {**secret, "properties": properties})
+    return [*sent_bodies(partial(run_program, folder)), *made]
 
 
 def test_every_type_that_the_plugin_serves_is_sent(sent: list[Request]) -> None:
@@ -79,95 +74,37 @@ def test_what_no_library_can_check_is_in_the_page(sent: list[Request]) -> None:
     assert unchecked <= {request["type"] for request in sent}
 
 
-@dataclass(frozen=True)
-class _BrokenRequest:
-    """A request of a type with a change at a path of it, and the problem that the change makes."""
-
-    name: str
-    type: str
-    path: str
-    value: Any
-    problem: str
-
-
+# Type, member, and the value that makes the problem at its place.
 _BROKEN: Final = (
-    _BrokenRequest(
-        "an-unknown-member",
-        "azure-native:keyvault:Vault",
-        "body.properties.enableRbacAuthorisation",
-        True,
-        "properties.enableRbacAuthorisation: VaultProperties has no such member",
+    ("keyvault:Vault", "properties.enableRbacAuthorisation", True, "VaultProperties has no such member"),
+    ("keyvault:Vault", "properties.softDeleteRetentionInDays", "90", "str instead of int"),
+    ("managedidentity:FederatedIdentityCredential", "properties.audiences", "openshift", "str instead of an array"),
+    ("keyvault:Vault", "properties.tenantId", ABSENT, "it is required"),
+    ("keyvault:Vault", "properties.networkAcls.defaultAction", "deny", "'deny' is none of Allow, Deny"),
+    ("containerservice:ManagedCluster", "properties.fqdn", "aks.example.com", "it is read-only"),
+    (
+        *("authorization:RoleAssignment", "principalId", world.DEPLOYER),
+        "RoleAssignmentCreateParameters has no such member",
     ),
-    _BrokenRequest(
-        "a-number-as-a-string",
-        "azure-native:keyvault:Vault",
-        "body.properties.softDeleteRetentionInDays",
-        "90",
-        "properties.softDeleteRetentionInDays: str instead of int",
-    ),
-    _BrokenRequest(
-        "a-string-instead-of-an-array",
-        "azure-native:managedidentity:FederatedIdentityCredential",
-        "body.properties.audiences",
-        "openshift",
-        "properties.audiences: str instead of an array",
-    ),
-    _BrokenRequest(
-        "a-required-member-left-out",
-        "azure-native:keyvault:Vault",
-        "body.properties.tenantId",
-        ABSENT,
-        "properties.tenantId: it is required",
-    ),
-    _BrokenRequest(
-        "a-word-of-no-enum",
-        "azure-native:keyvault:Vault",
-        "body.properties.networkAcls.defaultAction",
-        "deny",
-        "properties.networkAcls.defaultAction: 'deny' is none of Allow, Deny",
-    ),
-    _BrokenRequest(
-        "a-read-only-member",
-        _CLUSTER,
-        "body.properties.fqdn",
-        "aks.example.com",
-        "properties.fqdn: it is read-only",
-    ),
-    _BrokenRequest(
-        "a-member-beside-the-properties",
-        "azure-native:authorization:RoleAssignment",
-        "body.principalId",
-        world.DEPLOYER,
-        "principalId: RoleAssignmentCreateParameters has no such member",
-    ),
-    _BrokenRequest(
-        "a-number-beyond-its-bound",
-        _CLUSTER,
-        "body.properties.agentPoolProfiles.0.osDiskSizeGB",
-        4096,
-        "properties.agentPoolProfiles[0].osDiskSizeGB: maximum is 2048",
-    ),
-    _BrokenRequest(
-        "another-api-version",
-        "azure-native:storage:StorageAccount",
-        "apiVersion",
-        "2099-01-01",
-        "the API version: 2099-01-01 is not that of api-version=2024-01-01",
-    ),
-    _BrokenRequest(
-        "another-path",
-        "azure-native:privatedns:PrivateZone",
-        "url",
-        "/privateZones",
-        "the path: /privateZones is not /subscriptions/",
-    ),
+    ("containerservice:ManagedCluster", "properties.agentPoolProfiles.0.osDiskSizeGB", 4096, "maximum is 2048"),
+)
+# The like beside the body.
+_ELSEWHERE: Final = (
+    ("storage:StorageAccount", "apiVersion", "2099-01-01", "the API version: 2099-01-01 is not that of api-version="),
+    ("privatedns:PrivateZone", "url", "/privateZones", "the path: /privateZones is not /subscriptions/"),
 )
 
 
-@pytest.mark.parametrize("broken", _BROKEN, ids=lambda broken: broken.name)
-def test_a_request_that_is_broken_is_refused(sent: list[Request], check: Check, broken: _BrokenRequest) -> None:
-    whole = next(request for request in sent if request["type"] == broken.type)
+@pytest.mark.parametrize(
+    ("of", "path", "value", "problem"),
+    [(of, f"body.{at}", value, f"{at.replace('.0.', '[0].')}: {problem}") for of, at, value, problem in _BROKEN]
+    + list(_ELSEWHERE),
+)
+def test_a_request_that_is_broken_is_refused(
+    sent: list[Request], check: Check, of: str, path: str, value: Any, problem: str
+) -> None:
+    whole = next(request for request in sent if request["type"] == f"azure-native:{of}")
 
-    [found] = check([changed(whole, broken.path, broken.value)])
+    [found] = check([changed(whole, path, value)])
 
-    assert [problem for problem in found if problem.startswith(broken.problem)] == found != []
+    assert [said for said in found if said.startswith(problem)] == found != []

@@ -26,8 +26,11 @@ def sent_bodies(program: Program) -> list[Request]:
     `type`, `url`, `apiVersion` and `body` are what is sent; `parameters` are those of the path.
     """
     found: dict[str, Request] = {}
+    invokes = {**world.lookups(), "azure-native:keyvault:getManagedHsm": {}}
+    # It enforces policies, with the plugin of each shape.
+    invokes["azure-native:containerservice:getManagedCluster"] |= {"networkProfile": {"networkDataplane": "cilium"}}
     for changes in SHAPES.values():
-        recorder = program(**changes, invokes={**world.lookups(), "azure-native:keyvault:getManagedHsm": {}})
+        recorder = program(**changes, invokes=invokes)
         for resource in recorder.registered:
             if resource.type in RESOURCES:
                 for request in requests(RESOURCES[resource.type], from_struct(resource.request.object)):
