@@ -45,12 +45,9 @@ class TheScripts(HyperShiftScripts):
             principal = self.graph("GET", f"/servicePrincipals(appId='{written[row.field]['clientID']}')")
             assert row.hypershift is not None
             self.assign_as_the_cli(infra_id, row.component, row.hypershift, principal["id"])
-        managed = {
-            identity["properties"]["clientId"]: identity["properties"]["principalId"]
-            for identity in self.arm(
-                "GET", f"{self.group}/providers/Microsoft.ManagedIdentity/userAssignedIdentities", "2023-01-31"
-            )["value"]
-        }
+        path = f"{self.group}/providers/Microsoft.ManagedIdentity/userAssignedIdentities"
+        identities = [identity["properties"] for identity in self.arm("GET", path, "2023-01-31")["value"]]
+        managed = {identity["clientId"]: identity["principalId"] for identity in identities}
         named = yaml.safe_load(self.data_plane_file.read_text(encoding="utf-8"))
         for data_row in DATA_PLANE:
             self.assign_as_the_cli(infra_id, data_row.component, data_row.hypershift, managed[named[data_row.field]])

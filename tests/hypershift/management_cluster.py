@@ -114,9 +114,7 @@ def _file_of(address: str) -> Path:
 def handed_over(http: httpx.Client) -> dict[str, Any]:
     """The classes and configurations of the control plane's namespace: specification or data by kind and name."""
     classes = http.get(f"{_STORE}/secretproviderclasses").raise_for_status().json()["items"]
-    found: dict[str, Any] = {
-        f"secretproviderclasses/{class_['metadata']['name']}": class_["spec"] for class_ in classes
-    }
+    found: dict[str, Any] = {f"secretproviderclasses/{one['metadata']['name']}": one["spec"] for one in classes}
     for configuration in CONFIGURATIONS:
         answer = http.get(f"{_CORE}/{configuration}")
         if answer.is_success:
@@ -179,7 +177,4 @@ def _items(http: httpx.Client, path: str) -> list[dict[str, Any]]:
 
 def conditions(document: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     """Status and message by type."""
-    return {
-        condition["type"]: (condition["status"], condition["message"])
-        for condition in document["status"].get("conditions", [])
-    }
+    return {one["type"]: (one["status"], one["message"]) for one in document["status"].get("conditions", [])}

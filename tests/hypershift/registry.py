@@ -115,19 +115,12 @@ def running_registry(server_certificate: Path) -> Iterator[Registry]:
 
 def _release(host: str, hypershift: str) -> dict[str, str]:
     """The two files of a release image that HyperShift reads (`support/releaseinfo/registryclient_provider.go`)."""
-    nobody = f"sha256:{'0' * 64}"
+    images = {name: f"{host}/openshift/{name}@sha256:{'0' * 64}" for name in _COMPONENTS} | {"hypershift": hypershift}
+    versions = {"io.openshift.build.versions": f"kubernetes=1.33.0,machine-os={VERSION}"}
+    annotated = {"hyperkube": versions, "machine-config-operator": versions}
     tags = [
-        {
-            "name": name,
-            "from": {
-                "kind": "DockerImage",
-                "name": hypershift if name == "hypershift" else f"{host}/openshift/{name}@{nobody}",
-            },
-            "annotations": {"io.openshift.build.versions": f"kubernetes=1.33.0,machine-os={VERSION}"}
-            if name in ("hyperkube", "machine-config-operator")
-            else {},
-        }
-        for name in _COMPONENTS
+        {"name": name, "from": {"kind": "DockerImage", "name": image}, "annotations": annotated.get(name, {})}
+        for name, image in images.items()
     ]
     stream = {
         "kind": "ImageStream",
