@@ -35,10 +35,8 @@ class ImageRegistry(Client):
     field = "imageRegistry"
 
     def arguments(self, mount: Mount) -> Sequence[str]:
-        return (
-            *(self.stack.environment.subscription_id, self.cluster["resourceGroup"]),
-            self.stack.configuration("location"),
-        )
+        location = self.stack.configuration("location")
+        return self.stack.environment.subscription_id, self.cluster["resourceGroup"], location
 
     def lines(self) -> Sequence[str]:
         return [f"{verb} imageregistryhc1" for verb in ("check", "create", "fill", "empty", "delete")]

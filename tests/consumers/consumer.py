@@ -46,7 +46,7 @@ class Consumer(ABC):
     guest: ClassVar[bool] = False
     """Whether it needs a kube-apiserver as its guest cluster."""
 
-    def __init__(self, stack: LocalStack, binary: Path, folder: Path, pod: Pod | None = None) -> None:
+    def __init__(self, stack: LocalStack, folder: Path, pod: Pod | None = None) -> None:
         """`folder` is new, and the program's /tmp: sockets lie there, and what it prints.
 
         Without `pod` it has what the identity's probe has.
@@ -54,7 +54,6 @@ class Consumer(ABC):
         folder.mkdir()
         self.stack = stack
         self.folder = folder
-        self._binary = binary
         self._pod = pod
         self._process: subprocess.Popen[str] | None = None
         self.answering: subprocess.Popen[str] | None = None
@@ -83,7 +82,7 @@ class Consumer(ABC):
         """Start the program; returns at once."""
         environment, row = self.stack.environment, row_of(self.field)
         pod = self._pod or self._of_the_probe(row)
-        command = (str(pod.tree), str(self.folder / "root"), environment.ca_file, str(self.folder), str(self._binary))
+        command = (str(pod.tree), str(self.folder / "root"), environment.ca_file, str(self.folder), str(self.binary()))
         with (self.folder / "log").open("a") as log:
             self._process = subprocess.Popen(
                 [*UNSHARED, SCRIPT, self.program, *command, *self.arguments(row.mounts[0])],

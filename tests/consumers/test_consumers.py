@@ -58,9 +58,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         stack.up()
         make_machine(stack)
         found = [consumer for consumer in CONSUMERS if not consumer.missing()]
-        all_of_them = [
-            running.enter_context(consumer(stack, consumer.binary(), root / consumer.__name__)) for consumer in found
-        ]
+        all_of_them = [running.enter_context(consumer(stack, root / consumer.__name__)) for consumer in found]
 
         def work() -> dict[type[Consumer], str]:
             with dialled(stack, _SHORT):

@@ -13,7 +13,7 @@ from typing import Final
 import httpx
 import pytest
 
-from tests.consumers.consumer import Consumer, needs, program
+from tests.consumers.consumer import Consumer, needs
 from tests.consumers.guest import encryption, guest, in_etcd
 from tests.consumers.programs import BackupKms, EtcdUpload, Kms
 from tests.engine.small_stack import few_resources
@@ -86,7 +86,7 @@ def test_what_was_encrypted_anew_needs_the_old_key_no_longer(story: Story) -> No
 
 @needs(EtcdUpload.program)
 def test_a_backup_is_uploaded(stack: LocalStack, tmp_path: Path) -> None:
-    with EtcdUpload(stack, program(EtcdUpload.program), tmp_path / "upload") as upload:
+    with EtcdUpload(stack, tmp_path / "upload") as upload:
         refused = upload.work()
 
     assert refused == ""
@@ -100,7 +100,7 @@ def _guest(stack: LocalStack, folder: Path, **plugins: type[Consumer]) -> Iterat
     folder.mkdir()
     with ExitStack() as running:
         for name, plugin in plugins.items():
-            made = running.enter_context(plugin(stack, program(plugin.program), folder / name))
+            made = running.enter_context(plugin(stack, folder / name))
             assert made.work() == ""
         sockets = {name: str(folder / name / "kms.sock") for name in plugins}
         options = {"encryption_provider_config": encryption(folder, **sockets)}

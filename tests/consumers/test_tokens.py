@@ -19,7 +19,9 @@ from identity.aks.probe_pod import proof_argument
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, MANAGEMENT_AUDIENCE
 from identity.catalogue_rows import ProofCall, ProofTarget
 from identity.clouds import CLOUDS, DEFAULT_CLOUD
+from localcloud.testing.kubernetes import client_of
 from localcloud.testing.running import StateDirectory
+from tests.consumers import velero
 from tests.consumers.consumer import Consumer, needs, program, row_of
 from tests.consumers.drivers import make_machine
 from tests.consumers.guest import guest
@@ -48,8 +50,9 @@ _ACCOUNTS: Final = [
     for subject in identity.subjects
 ]
 
-# Of HyperShift's operator, on the management cluster. It has Velero's identity.
+# On the management cluster, of HyperShift's operator and of OADP. They share Velero's identity.
 _JOB: Final = "system:serviceaccount:hypershift:etcd-backup-job"
+_VELERO: Final = f"system:serviceaccount:{velero.NAMESPACE}:velero"
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +98,7 @@ def kubeconfigs(stack: LocalStack, tmp_path_factory: pytest.TempPathFactory) -> 
 
 def _make_namespaces(http: httpx.Client) -> None:
     """Those that OpenShift makes, for all guests: they share their part of etcd."""
-    accounts = (*(account for *_, account in _ACCOUNTS), _JOB)
+    accounts = (*(account for *_, account in _ACCOUNTS), _JOB, _VELERO)
     for namespace in {account.split(":")[2] for account in accounts} - {"kube-system"}:
         http.post("/api/v1/namespaces", json={"metadata": {"name": namespace}}).raise_for_status()
 
@@ -148,7 +151,7 @@ def test_a_consumer_works_by_a_minted_token(
     if reason := consumer.missing():
         pytest.skip(reason)
     pod = pod_of(stack, row_of(consumer.field), kubeconfigs["hc2"], tmp_path / "tree")
-    with consumer(stack, consumer.binary(), tmp_path / "consumer", pod) as started:
+    with consumer(stack, tmp_path / "consumer", pod) as started:
         refused = started.work()
 
     assert refused == ""
@@ -171,6 +174,36 @@ def test_a_backup_job_uploads_as_veleros_identity(
 
     Path("/dev/termination-log").unlink()  # the machine's: a pod's /dev would be its own
     assert [key for kind, key in stack.contents() if kind == "blob" and key.startswith("backuplocal/etcd/job/")]
+
+
+@needs(velero.VELERO)
+@needs(velero.PLUGIN)
+def test_velero_backs_up_and_restores(stack: LocalStack, kubeconfigs: Mapping[str, Path], tmp_path: Path) -> None:
+    environment, client = stack.environment, client_id(stack, "hc1", ("managedIdentities", "velero", "clientID"))
+    mint(kubeconfigs["hc2"], _VELERO, token := tmp_path / "token", MANAGEMENT_AUDIENCE)
+    # As in the Secret `cloud-credentials` of optional-identities.md.
+    (cloud := tmp_path / "cloud").write_text(
+        f"AZURE_SUBSCRIPTION_ID={environment.subscription_id}\nAZURE_TENANT_ID={environment.tenant_id}\n"
+        f"AZURE_CLIENT_ID={client}\nAZURE_RESOURCE_GROUP=identity-local\n"
+    )
+    own = {"AZURE_CREDENTIALS_FILE": str(cloud), "HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    variables = _network(stack) | signing_in(stack, client, str(token)) | own
+    made = "/api/v1/namespaces/velero-proof/configmaps"
+    with (
+        client_of(kubeconfigs["hc2"]) as http,
+        velero.running(kubeconfigs["hc2"], tmp_path / "velero", variables) as command,
+    ):
+        http.post("/api/v1/namespaces", json={"metadata": {"name": "velero-proof"}}).raise_for_status()
+        http.post(made, json={"metadata": {"name": "kept"}, "data": {"a": "b"}}).raise_for_status()
+        backed_up = command("backup", "create", "one", "--include-namespaces=velero-proof", "--wait")
+        http.delete(f"{made}/kept").raise_for_status()
+        restored = command("restore", "create", "one", "--from-backup=one", "--wait")
+        kept = http.get(f"{made}/kept").json()
+
+    assert "status: Completed" in backed_up, command.log.read_text()
+    assert "status: Completed" in restored, command.log.read_text()
+    assert kept["data"] == {"a": "b"}
+    assert ("blob", "backuplocal/etcd/velero/backups/one/one.tar.gz") in stack.contents()
 
 
 def _network(stack: LocalStack) -> dict[str, str]:
