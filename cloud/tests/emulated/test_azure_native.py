@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable
 from pathlib import Path
-from typing import Final
 
 import jwt
 import pytest
@@ -18,54 +16,37 @@ from localcloud.core.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, Local
 from localcloud.testing.plugins import changes, checked, create, delete, import_by_id, read, refresh, update, urn
 from plugin import UNKNOWN, Created, PluginError, PropertyChange, Props, Secret, contains_secret, unwrap
 from tests.emulated.conftest import provider_inputs
-from tests.emulated.vaults import vault_inputs
+from tests.emulated.inputs import (
+    ACCOUNT,
+    ASSIGNMENT,
+    BALANCER,
+    CREDENTIAL,
+    GROUP,
+    IDENTITY,
+    LINK,
+    NETWORK,
+    ROLES,
+    SECRET,
+    SUBNET,
+    VAULT,
+    ZONE,
+    Unique,
+    assignment_inputs,
+    identity_inputs,
+    least,
+    vault_inputs,
+)
 
-VAULT = "azure-native:keyvault:Vault"
-SECRET = "azure-native:keyvault:Secret"
-IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
-CREDENTIAL = "azure-native:managedidentity:FederatedIdentityCredential"
-ASSIGNMENT = "azure-native:authorization:RoleAssignment"
-ACCOUNT = "azure-native:storage:StorageAccount"
-
-_ROLES = f"/subscriptions/{LOCAL_SUBSCRIPTION_ID}/providers/Microsoft.Authorization/roleDefinitions"
-_CONTRIBUTOR = f"{_ROLES}/b24988ac-6180-42a0-ab88-20f7382dd24c"
-_READER = f"{_ROLES}/acdd72a7-3385-48ef-bd42-f606fba81ae7"
-_GROUP = f"/subscriptions/{LOCAL_SUBSCRIPTION_ID}/resourceGroups/identity-local"
-
-Unique = Callable[[str], str]
+_CONTRIBUTOR = f"{ROLES}/b24988ac-6180-42a0-ab88-20f7382dd24c"
+_VAULT_ID = (
+    f"/subscriptions/{LOCAL_SUBSCRIPTION_ID}/resourceGroups/identity-local"
+    "/providers/Microsoft.KeyVault/vaults/kv-etcd-local"
+)
 
 
 def secret_inputs(vault: str, name: str, value: str) -> Props:
     properties = {"value": Secret(value), "contentType": "text/plain", "attributes": {"notBefore": 1, "expires": 9}}
     return {"resourceGroupName": "identity-local", "vaultName": vault, "secretName": name, "properties": properties}
-
-
-def identity_inputs(name: str) -> Props:
-    return {"resourceGroupName": "identity-local", "resourceName": name, "location": "eastus"}
-
-
-def assignment_inputs(principal: str, role: str = _READER) -> Props:
-    return {
-        "scope": f"/subscriptions/{LOCAL_SUBSCRIPTION_ID}/resourceGroups/hc1-managed",
-        "roleAssignmentName": str(uuid.uuid4()),
-        "principalId": principal,
-        "principalType": "ServicePrincipal",
-        "roleDefinitionId": role,
-    }
-
-
-def test_the_state_is_what_a_read_answers_and_a_refresh_then_changes_nothing(
-    azure_native: AzureNative, unique: Unique
-) -> None:
-    inputs, created = create(azure_native, VAULT, vault_inputs(unique("kv")))
-    assert created.state["properties"]["vaultUri"] == f"https://{inputs['vaultName']}.vault.azure.net/"
-    assert created.state["azureApiVersion"] == inputs["azureApiVersion"] == "2024-11-01"
-    refreshed = refresh(azure_native, VAULT, inputs, created)
-    assert (refreshed.inputs, refreshed.state) == (inputs, created.state)
-    assert not changes(azure_native, VAULT, inputs, created, inputs)
-    delete(azure_native, VAULT, inputs, created)
-    assert read(azure_native, VAULT, inputs, created) is None
-    delete(azure_native, VAULT, inputs, created)  # gone already is deleted
 
 
 def test_a_secrets_value_stays_in_the_inputs_and_never_comes_back(azure_native: AzureNative, unique: Unique) -> None:
@@ -155,15 +136,7 @@ def test_drift_is_seen_in_the_inputs(azure_native: AzureNative, environment: Loc
 
 
 def test_an_import_rebuilds_the_inputs(azure_native: AzureNative, unique: Unique) -> None:
-    identity, made_identity = create(azure_native, IDENTITY, identity_inputs(unique("mi")))
-    wanted = {
-        "resourceGroupName": "identity-local",
-        "resourceName": identity["resourceName"],
-        "federatedIdentityCredentialResourceName": "credential-1",
-        "issuer": "https://issuer.example.com",
-        "subject": "system:serviceaccount:a:b",
-        "audiences": ["openshift"],
-    }
+    wanted = least(azure_native, CREDENTIAL, unique)
     inputs, created = create(azure_native, CREDENTIAL, wanted)
     imported = import_by_id(azure_native, CREDENTIAL, created.id)
     assert imported.inputs == wanted
@@ -173,7 +146,6 @@ def test_an_import_rebuilds_the_inputs(azure_native: AzureNative, unique: Unique
     assert not changes(azure_native, CREDENTIAL, imported.inputs, imported, imported.inputs), (
         "neither is its absence, when a refresh follows the import"
     )
-    delete(azure_native, IDENTITY, identity, made_identity)
 
 
 def test_an_imported_role_assignment_has_the_scope_with_its_first_slash(azure_native: AzureNative) -> None:
@@ -186,12 +158,13 @@ def test_an_imported_role_assignment_has_the_scope_with_its_first_slash(azure_na
 
 
 def test_an_id_of_another_type_is_not_imported(azure_native: AzureNative) -> None:
-    vault_id = f"{_GROUP}/providers/Microsoft.KeyVault/vaults/kv-etcd-local"
     with pytest.raises(PluginError, match="failed to parse"):
-        azure_native.resource(IDENTITY).read(urn(IDENTITY), vault_id, {}, {})
+        azure_native.resource(IDENTITY).read(urn(IDENTITY), _VAULT_ID, {}, {})
 
 
-def test_only_principal_and_scope_replace_a_role_assignment(azure_native: AzureNative) -> None:
+def test_only_principal_and_scope_replace_a_role_assignment(
+    azure_native: AzureNative,
+) -> None:
     old = checked(azure_native, ASSIGNMENT, assignment_inputs("a" * 8))
     resource = azure_native.resource(ASSIGNMENT)
     for name, value, replaces in (
@@ -243,21 +216,12 @@ def test_location_comes_from_the_resource_group_and_is_compared_loosely(
 def test_an_id_in_another_letter_case_is_no_change(azure_native: AzureNative) -> None:
     group = "/subscriptions/s/resourceGroups/g"
     network = f"{group}/providers/Microsoft.Network/virtualNetworks/v"
-    link = "azure-native:privatedns:VirtualNetworkLink"
     for token, before, after, paths in (
         (ASSIGNMENT, {"scope": f"{group}/providers/a/b/c"}, {"scope": f"{group.lower()}/providers/A/b/c"}, set()),
-        (link, {"virtualNetwork": {"id": network}}, {"virtualNetwork": {"id": network.upper()}}, set()),
+        (LINK, {"virtualNetwork": {"id": network}}, {"virtualNetwork": {"id": network.upper()}}, set()),
         (ASSIGNMENT, {"scope": group}, {"scope": group.lower()}, {"scope"}),
     ):
         assert set(azure_native.resource(token).diff(urn(token), "id", before, {}, after).changes) == paths
-
-
-def test_a_new_input_that_the_state_already_has_replaces_nothing(azure_native: AzureNative) -> None:
-    scope = f"{_GROUP}/providers/Microsoft.KeyVault/vaults/kv-etcd-local"
-    resource = azure_native.resource(ASSIGNMENT)
-    for given, replaces in ((scope, False), (f"{scope}-2", True)):
-        diff = resource.diff(urn(ASSIGNMENT), "id", {}, {"scope": scope}, {"scope": given})
-        assert diff.changes == {"scope": PropertyChange("add", replace=replaces)}
 
 
 @pytest.mark.parametrize(
@@ -280,9 +244,7 @@ def test_both_names_of_a_clusters_sku_are_the_same(
 def test_an_accounts_firewall_that_is_no_longer_given_is_opened_again(
     azure_native: AzureNative, unique: Unique
 ) -> None:
-    name = unique("st").replace("-", "")[:24]
-    account = {"accountName": name, "kind": "StorageV2", "sku": {"name": "Standard_LRS"}}
-    given = {"resourceGroupName": "identity-local", **account}
+    given = least(azure_native, ACCOUNT, unique)
     inputs, created = create(azure_native, ACCOUNT, {**given, "networkRuleSet": {"defaultAction": "Deny"}})
     assert created.state["networkRuleSet"]["defaultAction"] == "Deny"
     wanted = checked(azure_native, ACCOUNT, given, old=inputs)
@@ -361,82 +323,10 @@ def test_the_client_knows_who_it_is(azure_native: AzureNative, environment: Loca
     assert token["token"].count(".") == 2
 
 
-# Inputs of the types that a hosted cluster's infrastructure is made of, as the program gives them.
-
-GROUP: Final = "azure-native:resources:ResourceGroup"
-NETWORK: Final = "azure-native:network:VirtualNetwork"
-SUBNET: Final = "azure-native:network:Subnet"
-SECURITY_GROUP: Final = "azure-native:network:NetworkSecurityGroup"
-ADDRESS: Final = "azure-native:network:PublicIPAddress"
-BALANCER: Final = "azure-native:network:LoadBalancer"
-ZONE: Final = "azure-native:privatedns:PrivateZone"
-LINK: Final = "azure-native:privatedns:VirtualNetworkLink"
-INFRASTRUCTURE: Final = (GROUP, NETWORK, SUBNET, SECURITY_GROUP, ADDRESS, BALANCER, ZONE, LINK)
-
-_HERE: Final[Props] = {"resourceGroupName": "identity-local", "location": "eastus"}
-_GLOBAL: Final[Props] = {**_HERE, "location": "global"}
-
-
-def infrastructure_inputs(plugin: AzureNative, token: str, unique: Callable[[str], str]) -> Props:
-    """The least that the type needs; what it refers to is made on the way."""
-
-    def made(needed: str) -> tuple[Props, Created]:
-        return create(plugin, needed, infrastructure_inputs(plugin, needed, unique))
-
-    if token == GROUP:
-        return {"resourceGroupName": unique("group"), "location": "eastus"}
-    if token == NETWORK:
-        return {**_HERE, "virtualNetworkName": unique("vnet"), "addressSpace": {"addressPrefixes": ["10.0.0.0/16"]}}
-    if token == SECURITY_GROUP:
-        return {**_HERE, "networkSecurityGroupName": unique("nsg")}
-    if token == ADDRESS:
-        standard = {"sku": {"name": "Standard"}, "publicIPAllocationMethod": "Static"}
-        return {**_HERE, "publicIpAddressName": unique("address"), **standard}
-    if token == ZONE:
-        return {**_GLOBAL, "privateZoneName": f"{unique('hc')}.example.com"}
-    if token == SUBNET:
-        network, _ = made(NETWORK)
-        _, group = made(SECURITY_GROUP)
-        within = {"resourceGroupName": "identity-local", "virtualNetworkName": network["virtualNetworkName"]}
-        return {
-            **within,
-            "subnetName": "default",
-            "addressPrefix": "10.0.0.0/24",
-            "networkSecurityGroup": {"id": group.id},
-        }
-    if token == BALANCER:
-        _, address = made(ADDRESS)
-        frontend = {"name": "infra", "publicIPAddress": {"id": address.id}}
-        names = {"loadBalancerName": unique("balancer"), "sku": {"name": "Standard"}}
-        return {
-            **_HERE,
-            **names,
-            "frontendIPConfigurations": [frontend],
-            "backendAddressPools": [{"name": "infra"}],
-            "probes": [{"name": "infra", "protocol": "Http", "port": 30595, "requestPath": "/healthz"}],
-        }
-    zone, _ = made(ZONE)
-    _, network_made = made(NETWORK)
-    names = {"privateZoneName": zone["privateZoneName"], "virtualNetworkLinkName": unique("link")}
-    return {**_GLOBAL, **names, "virtualNetwork": {"id": network_made.id}, "registrationEnabled": False}
-
-
-@pytest.mark.parametrize("token", INFRASTRUCTURE, ids=lambda token: token.rpartition(":")[2])
-def test_a_read_right_after_the_creation_changes_nothing(azure_native: AzureNative, token: str, unique: Unique) -> None:
-    inputs, created = create(azure_native, token, infrastructure_inputs(azure_native, token, unique))
-
-    found = refresh(azure_native, token, inputs, created)
-
-    assert found.inputs == inputs
-    assert found.state == created.state
-    delete(azure_native, token, inputs, created)
-    assert read(azure_native, token, inputs, created) is None
-
-
 def test_the_parts_of_a_load_balancer_come_back_as_the_sdk_shows_them(
     azure_native: AzureNative, unique: Unique
 ) -> None:
-    _, created = create(azure_native, BALANCER, infrastructure_inputs(azure_native, BALANCER, unique))
+    _, created = create(azure_native, BALANCER, least(azure_native, BALANCER, unique))
 
     [probe], [frontend] = created.state["probes"], created.state["frontendIPConfigurations"]
 
@@ -444,43 +334,34 @@ def test_the_parts_of_a_load_balancer_come_back_as_the_sdk_shows_them(
     assert "/publicIPAddresses/" in frontend["publicIPAddress"]["id"]
 
 
-def test_an_update_of_a_network_leaves_its_subnets_alone(azure_native: AzureNative, unique: Unique) -> None:
-    inputs, created = create(azure_native, NETWORK, infrastructure_inputs(azure_native, NETWORK, unique))
+def test_the_subnets_of_a_network_are_left_alone(azure_native: AzureNative, unique: Unique) -> None:
+    inputs, created = create(azure_native, NETWORK, least(azure_native, NETWORK, unique))
     name = {"resourceGroupName": "identity-local", "virtualNetworkName": inputs["virtualNetworkName"]}
     subnet = create(azure_native, SUBNET, {**name, "subnetName": "default", "addressPrefix": "10.0.0.0/24"})
+
+    assert refresh(azure_native, NETWORK, inputs, created).inputs == inputs
+
     tagged = checked(azure_native, NETWORK, {**inputs, "tags": {"a": "b"}})
-
     updated = update(azure_native, NETWORK, inputs, created, tagged)
-
     assert [listed["name"] for listed in updated["subnets"]] == ["default"]
     assert read(azure_native, SUBNET, *subnet) is not None
 
 
-def test_a_refresh_of_a_network_does_not_take_its_subnets_over(azure_native: AzureNative, unique: Unique) -> None:
-    inputs, created = create(azure_native, NETWORK, infrastructure_inputs(azure_native, NETWORK, unique))
-    name = {"resourceGroupName": "identity-local", "virtualNetworkName": inputs["virtualNetworkName"]}
-    create(azure_native, SUBNET, {**name, "subnetName": "default", "addressPrefix": "10.0.0.0/24"})
-
-    found = refresh(azure_native, NETWORK, inputs, created)
-
-    assert found.inputs == inputs
-
-
 def test_the_deletion_of_a_group_is_awaited_with_all_that_is_in_it(azure_native: AzureNative, unique: Unique) -> None:
-    inputs, created = create(azure_native, GROUP, infrastructure_inputs(azure_native, GROUP, unique))
-    within = {**infrastructure_inputs(azure_native, NETWORK, unique), "resourceGroupName": inputs["resourceGroupName"]}
+    inputs, created = create(azure_native, GROUP, least(azure_native, GROUP, unique))
+    within = {**least(azure_native, NETWORK, unique), "resourceGroupName": inputs["resourceGroupName"]}
     network = create(azure_native, NETWORK, within)
 
     delete(azure_native, GROUP, inputs, created)
 
     assert read(azure_native, GROUP, inputs, created) is None
     assert read(azure_native, NETWORK, *network) is None
+    delete(azure_native, NETWORK, *network)  # gone already is deleted
 
 
 def test_what_arm_refuses_to_delete_is_an_error_with_arms_words(azure_native: AzureNative, unique: Unique) -> None:
-    inputs, created = create(azure_native, LINK, infrastructure_inputs(azure_native, LINK, unique))
+    inputs, created = create(azure_native, LINK, least(azure_native, LINK, unique))
     zone = created.id.rpartition("/virtualNetworkLinks/")[0]
-    token = "azure-native:privatedns:PrivateZone"
 
     with pytest.raises(PluginError, match="CannotDeleteResource"):
-        azure_native.resource(token).delete(urn(token), zone, inputs, {})
+        azure_native.resource(ZONE).delete(urn(ZONE), zone, inputs, {})

@@ -15,25 +15,19 @@ from emulated.azure_native.table import FUNCTIONS, RESOURCES
 from emulated.azuread.provider import AzureAd
 from emulated.kubernetes.provider import EVERY_KIND, Kubernetes
 from emulated.sdk_types import PropertyType, properties
-from localcloud.core.clouds import LOCAL_SUBSCRIPTION_ID
 from localcloud.kubernetes.kinds import KINDS
 from localcloud.testing.certificates import issue
 from localcloud.testing.hosted_clusters import hosted_cluster
-from localcloud.testing.plugins import checked, create, read, urn
+from localcloud.testing.plugins import changes, checked, create, read, refresh, urn
 from plugin import PluginError, Props, Provider, Secret, contains_secret, unwrap
 from tests.coverage.tables import PLUGINS, Row, code, codes, lookup, matches, table, values
-from tests.emulated.test_azure_native import IDENTITY, INFRASTRUCTURE, identity_inputs, infrastructure_inputs
+from tests.emulated.inputs import IDENTITY, Unique, identity_inputs, least
 from tests.emulated.test_azuread import APPLICATION, CERTIFICATE, PRINCIPAL
-from tests.emulated.vaults import vault_inputs
-
-Unique = Callable[[str], str]
 
 _AZURE_NATIVE: Final = table("## azure-native: resource types", PLUGINS)
 _AZUREAD: Final = table("## azuread: resource types", PLUGINS)
 _KINDS: Final = table("## kubernetes: kinds", PLUGINS)
 _SERVED: Final = {row["kind"]: row["filled in by the server"] for row in table("### Kubernetes API")}
-_GROUP: Final = f"/subscriptions/{LOCAL_SUBSCRIPTION_ID}/resourceGroups/hc1-managed"
-_READER: Final = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
 
 
 def _by(column: str) -> Callable[[Row], str]:
@@ -81,71 +75,19 @@ def _replaces_inside(provider: Provider, token: str, path: str) -> bool:
     return change.replace
 
 
-def _azure_native_inputs(plugin: AzureNative, token: str, unique: Unique) -> Props:
-    """The least that the type needs, what it lies in made on the way."""
-    group: Props = {"resourceGroupName": "identity-local"}
-    if token in INFRASTRUCTURE:
-        return infrastructure_inputs(plugin, token, unique)
-    match token.rpartition(":")[2]:
-        case "Vault":
-            return vault_inputs(unique("kv"))
-        case "Secret":
-            vault = "azure-native:keyvault:Vault"
-            inputs, _ = create(plugin, vault, _azure_native_inputs(plugin, vault, unique))
-            secret = {"secretName": "one", "properties": {"value": Secret("marker")}}
-            return {**group, "vaultName": inputs["vaultName"], **secret}
-        case "StorageAccount":
-            account = {"accountName": unique("st").replace("-", "")[:24], "location": "eastus"}
-            return {**group, **account, "kind": "StorageV2", "sku": {"name": "Standard_LRS"}}
-        case "BlobContainer":
-            account_type = "azure-native:storage:StorageAccount"
-            inputs, _ = create(plugin, account_type, _azure_native_inputs(plugin, account_type, unique))
-            return {**group, "accountName": inputs["accountName"], "containerName": "one"}
-        case "UserAssignedIdentity":
-            return {**group, "resourceName": unique("mi"), "location": "eastus"}
-        case "ManagedCluster":
-            pool = {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 1}
-            cluster = unique("aks")
-            return {
-                **group,
-                "resourceName": cluster,
-                "location": "eastus",
-                "dnsPrefix": cluster,
-                "agentPoolProfiles": [pool],
-                "aadProfile": {"managed": True},
-                "addonProfiles": {"azureKeyvaultSecretsProvider": {"enabled": True}},
-                "oidcIssuerProfile": {"enabled": True},
-                "identity": {"type": "SystemAssigned"},
-                "windowsProfile": {"adminUsername": "azureuser", "adminPassword": Secret("marker")},
-                "servicePrincipalProfile": {"clientId": "msi", "secret": Secret("marker")},
-            }
-        case "FederatedIdentityCredential":
-            identity = "azure-native:managedidentity:UserAssignedIdentity"
-            inputs, _ = create(plugin, identity, _azure_native_inputs(plugin, identity, unique))
-            trust = {"issuer": "https://issuer.example.com", "subject": "s", "audiences": ["openshift"]}
-            name = {"federatedIdentityCredentialResourceName": "one"}
-            return {**group, "resourceName": inputs["resourceName"], **name, **trust}
-        case _:
-            me = plugin.invoke("azure-native:authorization:getClientConfig", {})["objectId"]
-            role = f"{_GROUP}/providers/Microsoft.Authorization/roleDefinitions/{_READER}"
-            return {
-                "scope": _GROUP,
-                "roleAssignmentName": str(uuid.uuid4()),
-                "principalId": me,
-                "roleDefinitionId": role,
-            }
-
-
 @pytest.mark.parametrize("row", _AZURE_NATIVE, ids=_by("type"))
-def test_an_azure_native_type_has_its_rows_defaults_and_is_not_adopted(
+def test_an_azure_native_type_has_its_rows_defaults_is_refreshed_without_a_change_and_is_not_adopted(
     row: Row, azure_native: AzureNative, unique: Unique
 ) -> None:
     token = code(row["type"])
-    inputs, created = create(azure_native, token, _azure_native_inputs(azure_native, token, unique))
+    inputs, created = create(azure_native, token, least(azure_native, token, unique))
     _assert_filled_in(unwrap(created.state), values(row["filled in by the service"]))
     for path in codes(row["never comes back"]):
         assert lookup(unwrap(inputs), path) is not None
         assert lookup(unwrap(created.state), path) is None
+    refreshed = refresh(azure_native, token, inputs, created)
+    assert (refreshed.inputs, refreshed.state) == (inputs, created.state)
+    assert not changes(azure_native, token, inputs, created, inputs)
     with pytest.raises(PluginError) as refused:
         azure_native.resource(token).create(urn(token), inputs, preview=False)
     azure_native.resource(token).delete(urn(token), created.id, inputs, created.state)
