@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from rich.table import Table
 from rich.text import Text
 
 from identity import resource_types
@@ -21,7 +20,7 @@ from identity.catalogue import CONTROL_PLANE, DATA_PLANE, WORKLOAD
 from identity.settings.schema.problems import path_of
 from ops.adoption.entry import FoundResources
 from ops.adoption.files import ControlPlaneFile
-from ops.outputs.tables import fitted
+from ops.outputs.tables import FittedTable
 from ops.recovery.finders import Finders
 from ops.recovery.orphans import ids, shown
 from ops.stack.engine import Engine
@@ -297,7 +296,7 @@ def findings(control_plane: ControlPlaneFile, existing: FoundResources, matches:
     return [*lines, *_left_alone(control_plane)]
 
 
-def table(lines: Sequence[Finding], width: int) -> Table:
+def table(lines: Sequence[Finding]) -> FittedTable:
     texts = [
         {
             "identity": Text(line.identity),
@@ -307,7 +306,7 @@ def table(lines: Sequence[Finding], width: int) -> Table:
         }
         for line in lines
     ]
-    return fitted(texts, width)
+    return FittedTable(texts)
 
 
 def _vault(existing: FoundResources, own: Sequence[Match]) -> Iterator[Finding]:

@@ -19,7 +19,7 @@ from ops.fleet.rollout import DONE, Rollout
 from ops.fleet.stacks import FleetEnvironment, matrices, require_files, require_one_backend, write_file
 from ops.fleet.tree import NAMESPACE, differences, tree, write
 from ops.outputs.rows import RenewalOverdueError
-from ops.outputs.tables import Line, counted, fitted
+from ops.outputs.tables import FittedTable, Line, counted
 from ops.stack.engine import Engine
 from ops.stack.environment import ROOT
 from ops.stack.errors import CommandError, RunInterruptedError, WrongUsageError
@@ -170,7 +170,7 @@ def status(file: FileOption = DEFAULT, name: EnvironmentOption = None, as_json: 
     if as_json:
         screen.document({"stacks": [stack.to_json() for stack in statuses]})
     else:
-        screen.console.print(fitted([_line(stack) for stack in statuses], screen.console.width))
+        screen.console.print(FittedTable([_line(stack) for stack in statuses]))
     if any(environment.operator for environment in environments):
         screen.console.print(
             "Whether the Pulumi Kubernetes Operator waits, or has given a stack up (`Stalled`), is in its cluster "

@@ -250,7 +250,7 @@ def _write(
         )
         return
     console = screen.console
-    console.print(matching.table(lines, console.width))
+    console.print(matching.table(lines))
     for key, value in configured.items():
         console.print(f"configured {key}: {value}")
     console.print(

@@ -71,7 +71,7 @@ def _show(log: plan.RunLog, screen: Screen, markdown: Path | None) -> None:
     console = screen.console
     for title, rows, note in () if screen.as_json else plan.sections(log.steps):
         if rows:
-            console.print(titled(title, rows, note, console.width))
+            console.print(titled(title, rows, note))
     if markdown is not None:
         with writing("the table"):
             markdown.write_text(plan.markdown(log), encoding="utf-8")

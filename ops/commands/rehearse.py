@@ -57,7 +57,7 @@ def rehearse(
     if as_json:
         screen.document(rehearsal.to_json(forbidden))
     else:
-        screen.console.print(report.screen(rehearsal, forbidden, screen.console.width))
+        screen.console.print(report.screen(rehearsal, forbidden))
     if rehearsal.findings(forbidden):
         raise typer.Exit(1)
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from rich.console import Console, RenderableType
 
 from identity.clouds import LocalEnvironment
 from ops.commands.options import (
@@ -25,21 +23,19 @@ from ops.commands.options import (
 )
 from ops.doctor.examination import NotSignedInError, Status, UnreadError, brought_up, read_status
 from ops.doctor.report import findings
-from ops.outputs.rows import RenewalOverdueError, Row, rows
+from ops.outputs.rows import RenewalOverdueError, rows
 from ops.outputs.tables import (
     conditions_table,
     credentials,
     managed_identities_table,
     mounts_table,
     tokens,
-    with_caption,
 )
 from ops.stack import local_cloud, plugins
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError, WrongUsageError
 from ops.stack.stack_document import replace_file
-from ops.world.azure import ManagedIdentityRow
-from ops.world.cluster_state import ClusterState, MountedVersion, by_identity
+from ops.world.cluster_state import by_identity
 from ops.world.selection import EVERYTHING, Selection
 
 
@@ -87,15 +83,13 @@ def show(engine: Engine, screen: Screen, metrics: Path | None = None, selection:
     except NotSignedInError:
         if not screen.as_json:
             delivered = selection.of_rows(rows(brought_up(engine), None))
-            table = credentials(delivered, datetime.now(UTC), screen.console.width)
-            screen.console.print(with_caption(table, "as the last run delivered them: nothing was read in Azure"))
+            caption = "as the last run delivered them: nothing was read in Azure"
+            screen.console.print(credentials(delivered, datetime.now(UTC), caption))
         raise
     if status.unreachable is not None:
         raise status.unreachable
     if metrics is not None and status.examination.is_complete:
-        mounts, is_broken = (status.cluster or ClusterState()).mounts, status.examination.is_broken
-        text = render_metrics(status.stack, status.rows, status.managed.rows, mounts, is_broken, status.at)
-        write_metrics(metrics, text)
+        write_metrics(metrics, render_metrics(status))
     environment = local_cloud.of(status.stack)
     if screen.as_json:
         screen.document(_document(status, is_local=environment is not None))
@@ -115,7 +109,7 @@ def _document(status: Status, *, is_local: bool) -> dict[str, Any]:
         "stack": status.stack,
         "rows": [row.to_json(status.at) for row in status.rows],
         "managedIdentities": status.managed.to_json(),
-        **({"managementCluster": status.cluster.to_json()} if status.cluster is not None else {}),
+        **({"managementCluster": examination.cluster.to_json()} if examination.cluster is not None else {}),
         **({"serviceAccounts": [row.to_json() for row in status.accounts]} if status.accounts else {}),
         **({"providers": {plugin.name: plugin.kind for plugin in plugins.installed()}} if is_local else {}),
         "findings": [finding.to_json() for finding in examination.findings],
@@ -124,23 +118,20 @@ def _document(status: Status, *, is_local: bool) -> dict[str, Any]:
 
 
 def _print(status: Status, environment: LocalEnvironment | None, console: Console) -> None:
-    width, cluster = console.width, status.cluster or ClusterState()
-    table = credentials(status.rows, status.at, width)
-    shown: list[Table | Text | str] = [table]
-    if environment is not None:
-        with_caption(table, plugins.describe(plugins.installed()))
-        if status.accounts:
-            shown.append(tokens(status.accounts, Path(environment.mounts_dir), width))
+    caption = "" if environment is None else plugins.describe(plugins.installed())
+    shown: list[RenderableType] = [credentials(status.rows, status.at, caption)]
+    if status.accounts:
+        shown.append(tokens(status.accounts))
     if status.managed.rows:
-        shown.append(managed_identities_table(status.managed.rows, width))
-    if any(condition.is_shown for condition in cluster.conditions):
-        shown.append(conditions_table(cluster.conditions, width))
-    if cluster.mounts:
-        shown.append(mounts_table(cluster.mounts, width))
+        shown.append(managed_identities_table(status.managed.rows))
+    if any(condition.is_shown for condition in status.cluster.conditions):
+        shown.append(conditions_table(status.cluster.conditions))
+    if status.cluster.mounts:
+        shown.append(mounts_table(status.cluster.mounts))
     if status.unread:
         shown.append("\n".join(f"not read: {why}" for why in status.unread))
-    for part in (*shown, *findings(status.examination.results)):
-        if part is not table:
+    for number, part in enumerate([*shown, *findings(status.examination.results)]):
+        if number:
             console.print()
         console.print(part)
 
@@ -150,19 +141,13 @@ _LABELS: Final = ("stack", "cluster", "identity")
 _READABLE: Final = 0o644  # node_exporter runs as another user
 
 
-def render_metrics(
-    stack: str,
-    rows: Sequence[Row],
-    managed: Sequence[ManagedIdentityRow],
-    mounts: Sequence[MountedVersion],
-    is_broken: Callable[[str | None, str | None], bool | None],
-    now: datetime,
-) -> bytes:
+def render_metrics(status: Status) -> bytes:
     """The metrics of a stack in Prometheus' text format; an identity without a date has none.
 
-    `mounts` is empty if the management cluster was not read. `is_broken` is the doctor's result for an identity of a
-    hosted cluster, or (None and None) for the whole stack; unknown results have no metric.
+    Whether something is broken is the doctor's result for an identity of a hosted cluster, or for the whole stack;
+    unknown results have no metric.
     """
+    stack, now, is_broken = status.stack, status.at, status.examination.is_broken
     registry = CollectorRegistry()
 
     def gauge(name: str, meaning: str, labels: Sequence[str] = _LABELS) -> Gauge:
@@ -181,7 +166,7 @@ def render_metrics(
     )
     if (is_found_broken := is_broken(None, None)) is not None:
         stack_broken.labels(stack).set(is_found_broken)
-    for row in rows:
+    for row in status.rows:
         where = (stack, row.cluster, row.identity)
         if (is_found_broken := is_broken(row.cluster, row.identity)) is not None:
             broken.labels(*where).set(is_found_broken)
@@ -192,9 +177,9 @@ def render_metrics(
             renews.labels(*where).set(row.renew_after.timestamp())
         if row.probes:
             signs_in.labels(*where).set(row.is_green)
-    for managed_identity in managed:
+    for managed_identity in status.managed.rows:
         wrong.labels(stack, managed_identity.cluster, managed_identity.identity).set(managed_identity.is_wrong)
-    for (cluster, identity), versions in by_identity(mounts).items():
+    for (cluster, identity), versions in by_identity(status.cluster.mounts).items():
         states = {version.state for version in versions}
         if states & {"current", "old"}:
             old.labels(stack, cluster, identity).set("old" in states)

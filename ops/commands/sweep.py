@@ -117,7 +117,7 @@ def _show(left_overs: Sequence[LeftOver], stacks: Stacks, screen: Screen) -> Non
         {"what": found.kind, "name": found.name, "reason": found.reason, "owned by idstack": _ours(found)}
         for found in left_overs
     ]
-    screen.console.print(titled("leftovers", lines, "", screen.console.width))
+    screen.console.print(titled("leftovers", lines, ""))
 
 
 def _ours(left_over: LeftOver) -> str:

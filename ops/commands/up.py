@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 import typer
@@ -34,7 +34,7 @@ from ops.commands.options import (
 )
 from ops.guards.other_stacks import refuse_duplicates
 from ops.outputs.rows import Row, TokenProbe, TokenRow, has_probes, rows, token_probes, token_rows
-from ops.outputs.tables import sign_ins, tokens, with_caption
+from ops.outputs.tables import sign_ins, tokens
 from ops.stack import existing, local_cloud, plugins
 from ops.stack.engine import Engine
 from ops.stack.environment import policy_pack
@@ -134,7 +134,7 @@ class ProbeRows:
 def _read_sign_ins(
     outputs: StackOutputs[str], accounts: Iterable[TokenProbe], environment: LocalEnvironment
 ) -> ProbeRows:
-    results = probes.read(Path(environment.kubeconfig))
+    results = probes.read(environment)
     certificates = [row for row in rows(outputs, results) if row.probes]
     return ProbeRows(certificates, token_rows(accounts, results))
 
@@ -151,11 +151,10 @@ def _show_sign_ins(stack: str, signed: ProbeRows, environment: LocalEnvironment,
     elif not signed.probes:
         screen.console.print("none: the stack has no hosted cluster; other stacks may name it in their sharedStack")
     else:
-        mounts, width = Path(environment.mounts_dir), screen.console.width
-        tables = [sign_ins(signed.certificates, mounts, width)] if signed.certificates else []
+        tables = [sign_ins(signed.certificates)] if signed.certificates else []
         if signed.accounts:
-            tables.append(tokens(signed.accounts, mounts, width))
-        with_caption(tables[-1], plugins.describe(plugins.installed()))
+            tables.append(tokens(signed.accounts))
+        tables[-1].caption = plugins.describe(plugins.installed())
         for place, table in enumerate(tables):
             if place:
                 screen.console.print()

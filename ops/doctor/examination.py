@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -24,7 +24,7 @@ from ops.world.azure import ManagedIdentities, compare_managed_identities
 from ops.world.cluster_state import ClusterState
 from ops.world.probes import ProbesUnreachableError
 from ops.world.reader import read_locks, read_world
-from ops.world.seen import Part, SeenManagedIdentity, Unread
+from ops.world.seen import Part, Unread
 from ops.world.selection import EVERYTHING, Selection
 
 
@@ -32,12 +32,12 @@ from ops.world.selection import EVERYTHING, Selection
 class Examination:
     """The results of `STATUS_CHECKS`, and what other tables show of the world that they judge.
 
-    `cluster` is None for a stack without a management cluster; `managed_identities` are by ARM id.
+    `cluster` is None for a stack without a management cluster; `managed` are the managed identities of the outputs.
     """
 
     results: tuple[CheckResult, ...] = ()
     cluster: ClusterState | None = None
-    managed_identities: Mapping[str, SeenManagedIdentity | Unread | None] = field(default_factory=dict)
+    managed: ManagedIdentities = field(default_factory=ManagedIdentities)
 
     @property
     def findings(self) -> tuple[CheckResult, ...]:
@@ -104,25 +104,28 @@ class NotSignedInError(CommandError):
     """Nothing can be read in Azure."""
 
 
-def examine(engine: Engine, selection: Selection = EVERYTHING, shown: Set[Part] = frozenset()) -> Examination:
-    """Check the selection now, and read the `shown` parts as well.
+def examine(engine: Engine, outputs: StackOutputs[str], selection: Selection = EVERYTHING) -> Examination:
+    """Check the selection of a stack with these outputs now.
 
     Raises NotSignedInError, and CommandError without a local stack's cloud.
     """
-    left_out = set() if engine.is_local else {Part.REPORTS}
-    parts = {part for check in STATUS_CHECKS for part in check.needs} - left_out
-    world = read_world(engine, parts | shown, selection)
+    parts = {part for check in STATUS_CHECKS for part in check.needs} - (set() if engine.is_local else {Part.REPORTS})
+    if any(cluster.get("managedIdentities") for cluster in outputs.get("hostedClusters", {}).values()):
+        parts.add(Part.MANAGED_IDENTITIES)
+    world = read_world(engine, parts, selection)
     if isinstance(world.sign_in, str):
         [refused] = [one for one in diagnose(world, [azure]) if one.status is CheckStatus.BROKEN]
         raise NotSignedInError(f"signing in to Azure: {refused.evidence}; {refused.fix}")
-    return Examination(tuple(diagnose(world, STATUS_CHECKS)), cluster_state.compare(world), world.managed_identities)
+    managed = compare_managed_identities(world.managed_identities, outputs)
+    managed = replace(managed, rows=tuple(selection.of_rows(managed.rows)))
+    return Examination(tuple(diagnose(world, STATUS_CHECKS)), cluster_state.compare(world), managed)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Status:
     """What `status` and `graph` show of a stack at one moment: its outputs, what was read of them, and the findings.
 
-    `cluster` is None for a stack without a management cluster; `unreachable` says why there are no probes.
+    `unreachable` says why there are no probes.
     """
 
     stack: str
@@ -130,17 +133,23 @@ class Status:
     outputs: StackOutputs[str]
     rows: Sequence[Row]
     accounts: Sequence[TokenRow]
-    managed: ManagedIdentities
-    cluster: ClusterState | None
     resources: Collection[StateResource]
     examination: Examination = field(default_factory=Examination)
     unreachable: ProbesUnreachableError | None = None
 
     @property
+    def cluster(self) -> ClusterState:
+        """What was read of the management cluster; empty without one."""
+        return self.examination.cluster or ClusterState()
+
+    @property
+    def managed(self) -> ManagedIdentities:
+        return self.examination.managed
+
+    @property
     def unread(self) -> tuple[str, ...]:
         """Why something was not read, each reason once."""
-        of_cluster = self.cluster.unread if self.cluster is not None else ()
-        return tuple(dict.fromkeys((*self.managed.unread, *of_cluster, *self.examination.unread)))
+        return tuple(dict.fromkeys((*self.managed.unread, *self.cluster.unread, *self.examination.unread)))
 
     def require_sound(self) -> None:
         """Raise CommandError if an identity cannot sign in or is missing, for findings, and without the probes."""
@@ -166,23 +175,19 @@ class Status:
 def read_status(engine: Engine, selection: Selection = EVERYTHING) -> Status:
     """Read the selection now. Raises as `brought_up` and `examine` do."""
     environment, outputs = local_cloud.of(engine.stack), brought_up(engine)
-    is_listed = any(cluster.get("managedIdentities") for cluster in outputs.get("hostedClusters", {}).values())
-    examination = examine(engine, selection, {Part.MANAGED_IDENTITIES} if is_listed else frozenset())
+    examination = examine(engine, outputs, selection)
     probes, unreachable = None, None
     try:
         probes = read_probes(environment, outputs)
     except ProbesUnreachableError as error:
         unreachable = error
     accounts = running_token_rows(outputs, probes)
-    managed = compare_managed_identities(examination.managed_identities, outputs)
     return Status(
         stack=engine.stack,
         at=datetime.now(UTC),
         outputs=outputs,
         rows=selection.of_rows(rows(outputs, probes)),
         accounts=[row for row in accounts if selection.has(row.of.cluster, row.of.row.field)],
-        managed=replace(managed, rows=tuple(selection.of_rows(managed.rows))),
-        cluster=examination.cluster,
         resources=engine.resources(),
         examination=examination,
         unreachable=unreachable,

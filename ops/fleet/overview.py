@@ -148,6 +148,6 @@ def _status(
 def _failure(identity: str, probe: ProbeResult) -> SignInFailure:
     if probe.report is None:
         return SignInFailure(identity=identity, error=probe.problem or "no report", at=None)
-    steps = (probe.report["signIn"], probe.report["proof"])
-    failed = next((step for step in steps if not step["ok"]), steps[0])
-    return SignInFailure(identity=identity, error=failed["error"] or "not tried yet", at=failed.get("at"))
+    steps = (probe.report.sign_in, probe.report.proof)
+    failed = next((step for step in steps if not step.ok), steps[0])
+    return SignInFailure(identity=identity, error=failed.error or "not tried yet", at=failed.at)

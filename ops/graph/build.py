@@ -32,7 +32,7 @@ from ops.outputs.rows import Row, TokenRow, rendered
 from ops.stack.state import StateResource
 from ops.world import ownership
 from ops.world.azure import ManagedIdentityRow, State
-from ops.world.cluster_state import ClusterState, MountedVersion, by_identity
+from ops.world.cluster_state import MountedVersion, by_identity
 from ops.world.ownership import Ownership, ResourceOwner
 from ops.world.probes import ProbeResult
 
@@ -63,10 +63,9 @@ _WRONG: Final = {"old": "the mounted version is old", "not mounted": "nothing is
 def build(sources: Status) -> IdentityGraph:
     """The graph; hosted clusters and identities are in the order of `status`."""
     assembly = _Assembly(sources.stack, grants(sources.resources), sources.examination)
-    state = sources.cluster or ClusterState()
     _add_shared(assembly, sources.outputs)
     for name, described in sources.outputs.get("hostedClusters", {}).items():
-        _add_cluster(assembly, sources, state, name, described)
+        _add_cluster(assembly, sources, name, described)
     probes = () if sources.unreachable is None else (f"the credential probes: {sources.unreachable}",)
     nodes, edges = tuple(assembly.nodes.values()), tuple(assembly.edges)
     return IdentityGraph(sources.stack, sources.at, nodes, edges, (*probes, *sources.unread))
@@ -98,13 +97,11 @@ def _add_shared(assembly: _Assembly, outputs: StackOutputs[str]) -> None:
             assembly.connect(role, Relation.AT, VAULT)
 
 
-def _add_cluster(
-    assembly: _Assembly, sources: Status, state: ClusterState, name: str, described: HostedClusterOutput[str]
-) -> None:
+def _add_cluster(assembly: _Assembly, sources: Status, name: str, described: HostedClusterOutput[str]) -> None:
     cluster = node_id(NodeKind.HOSTED_CLUSTER, name)
     # Its place is before its identities, whose health it takes.
     assembly.add(GraphNode(id=cluster, kind=NodeKind.HOSTED_CLUSTER, name=name))
-    mounted = by_identity(state.mounts)
+    mounted = by_identity(sources.cluster.mounts)
     identities = [
         _add_control_plane_identity(assembly, row, mounted.get((name, row.identity), ()), sources.at)
         for row in sources.rows
@@ -126,7 +123,7 @@ def _add_cluster(
         f"{condition.type} is {condition.status}: {condition.message or condition.reason}": (
             Health.WARNING if "Progressing" in condition.type or condition.status == "Unknown" else Health.ERROR
         )
-        for condition in state.conditions
+        for condition in sources.cluster.conditions
         if condition.cluster == name and not condition.is_expected
     }
     nodes = [assembly.nodes[identity] for identity in identities]
@@ -155,7 +152,7 @@ def _add_data_plane_identity(assembly: _Assembly, owner: ResourceOwner, client_i
     row = _DATA_PLANE[owner.identity]
     known = facts(kind="managed identity of the guest cluster", client_ID=client_id)
     identity = assembly.add(
-        GraphNode.part(NodeKind.IDENTITY, owner, owner.identity, detail=row.description, facts=known)
+        replace(GraphNode.part(NodeKind.IDENTITY, owner, owner.identity), detail=row.description, facts=known)
     )
     accounts = [assembly.service_account(owner, subject.subject) for subject in row.subjects]
     assembly.roles(owner, accounts)
@@ -177,10 +174,8 @@ def _add_compared_identity(assembly: _Assembly, compared: ManagedIdentityRow, ac
         if ResourceOwner(account.of.cluster, account.of.row.field) == owner and not account.probe.is_ready
     }
     states = {credential.subject: credential.state for credential in compared.federated}
-    identity = GraphNode.part(
-        NodeKind.IDENTITY,
-        owner,
-        owner.identity,
+    identity = replace(
+        GraphNode.part(NodeKind.IDENTITY, owner, owner.identity),
         detail=row.description,
         health=Health.ERROR if refused else worst(_HEALTH[state] for state in (compared.state, *states.values())),
         reason="; ".join([*wrong, *refused.values()]),
@@ -196,7 +191,7 @@ def _add_compared_identity(assembly: _Assembly, compared: ManagedIdentityRow, ac
 def _refusal(probe: ProbeResult) -> str:
     if probe.report is None:
         return probe.problem or "no report"
-    return probe.report["signIn"]["error"] or probe.report["proof"]["error"] or "no sign-in yet"
+    return probe.report.sign_in.error or probe.report.proof.error or "no sign-in yet"
 
 
 def _is_wrong(state: State | None) -> bool:
@@ -220,10 +215,8 @@ def _add_control_plane_identity(assembly: _Assembly, row: Row, mounted: Sequence
         pods.append(_with_findings(_pod(owner, name, container, probe, own), tuple(about)))
     role_health, role_reason = _proof(row.probes)
     unread = assembly.examination.unread_of(row.cluster, row.identity)
-    identity = GraphNode.part(
-        NodeKind.IDENTITY,
-        owner,
-        row.identity,
+    identity = replace(
+        GraphNode.part(NodeKind.IDENTITY, owner, row.identity),
         detail=catalogued.description,
         health=worst([secret.health, *(pod.health for pod in pods), role_health, Health.UNKNOWN if unread else None]),
         reason=joined([secret.reason, *(pod.reason for pod in pods), role_reason, *unread]),
@@ -265,10 +258,8 @@ def _secret(row: Row, owner: ResourceOwner, now: datetime, *, is_read: bool) -> 
             health, reason = Health.ERROR, f"the certificate expired on {row.not_after:%Y-%m-%d}"
     if health is Health.OK and not is_read:
         health, reason = Health.UNKNOWN, "it was not read; the dates are those of the last run"
-    return GraphNode.part(
-        NodeKind.SECRET,
-        owner,
-        row.secret,
+    return replace(
+        GraphNode.part(NodeKind.SECRET, owner, row.secret),
         detail=detail,
         health=health,
         reason=reason,
@@ -311,10 +302,8 @@ def _pod(
     words = [f"{len(versions)} {'pod' if len(versions) == 1 else 'pods'}, {', '.join(states)}"] if versions else []
     if signs_in is not None:
         words.append("sign-in ok" if signs_in is Health.OK else "sign-in failed")
-    return GraphNode.part(
-        NodeKind.POD,
-        owner,
-        name,
+    return replace(
+        GraphNode.part(NodeKind.POD, owner, name),
         detail="; ".join(words) or container,
         health=worst([*(_MOUNTED[version.state] for version in versions), signs_in]),
         reason=joined([*wrong, problem]),
@@ -328,17 +317,17 @@ def _sign_in(probe: ProbeResult | None) -> tuple[Health | None, str]:
         return None, ""
     if probe.report is None:
         return Health.ERROR, probe.problem or "no report"
-    if not probe.report["signIn"]["ok"]:
-        return Health.ERROR, probe.report["signIn"]["error"] or "no sign-in yet"
+    if not probe.report.sign_in.ok:
+        return Health.ERROR, probe.report.sign_in.error or "no sign-in yet"
     return Health.OK, ""
 
 
 def _proof(probes: Sequence[ProbeResult]) -> tuple[Health | None, str]:
     """Whether the role grants the proof call, by the probes that signed in."""
-    signed_in = [probe.report for probe in probes if probe.report is not None and probe.report["signIn"]["ok"]]
+    signed_in = [probe.report for probe in probes if probe.report is not None and probe.report.sign_in.ok]
     if not signed_in:
         return (Health.UNKNOWN if probes else None), ""
-    refused = [report["proof"]["error"] or "no proof call yet" for report in signed_in if not report["proof"]["ok"]]
+    refused = [report.proof.error or "no proof call yet" for report in signed_in if not report.proof.ok]
     return (Health.ERROR if refused else Health.OK), joined(refused)
 
 
@@ -347,9 +336,9 @@ def _probe_facts(probe: ProbeResult | None) -> Facts:
         return ()
     known = facts(probe=probe.pod)
     if probe.report is not None:
-        proof = probe.report["proof"]
-        call = f"{proof['status']} {proof['action']}" if proof["status"] else None
-        known += facts(credential_file=probe.report["credentialFile"], proof_call=call)
+        proof = probe.report.proof
+        call = f"{proof.status} {proof.action}" if proof.status else None
+        known += facts(credential_file=probe.report.document.get("credentialFile"), proof_call=call)
     return known
 
 
@@ -421,10 +410,8 @@ class _Assembly:
         Its health is that of the federated credential and its probe, None if neither is read.
         """
         namespace, _, name = subject.removeprefix("system:serviceaccount:").partition(":")
-        account = GraphNode.part(
-            NodeKind.SERVICE_ACCOUNT,
-            owner,
-            name,
+        account = replace(
+            GraphNode.part(NodeKind.SERVICE_ACCOUNT, owner, name),
             detail=namespace,
             health=Health.ERROR if refusal else state and _HEALTH[state],
             reason=f"the federated credential is {state} in Azure" if _is_wrong(state) else refusal,
@@ -444,7 +431,7 @@ class _Assembly:
         """Add the roles of an identity with their scopes; `actors` are the ids of the pods that use them."""
         for grant in self.grants.get(owner, ()):
             known = facts(role_definition=grant.guid)
-            node = GraphNode.part(NodeKind.ROLE, owner, grant.role, health=health, reason=reason, facts=known)
+            node = replace(GraphNode.part(NodeKind.ROLE, owner, grant.role), health=health, reason=reason, facts=known)
             role = self.add(_with_findings(node, findings))
             self.connect(_identity_id(owner), Relation.HOLDS, role)
             for actor in actors:

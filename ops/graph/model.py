@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final, TypeAlias, TypedDict, Unpack
+from typing import Any, Final, Self, TypeAlias
 from urllib.parse import quote
 from xml.sax.saxutils import escape
 
@@ -79,17 +79,6 @@ def node_id(kind: NodeKind, *names: str) -> str:
     return "/".join([kind.value, *(quote(name, safe="", errors="replace") for name in names)])
 
 
-class _Others(TypedDict, total=False):
-    """The members of a node that do not follow from its place."""
-
-    detail: str
-    health: Health | None
-    reason: str
-    expires: datetime | None
-    renew_after: datetime | None
-    facts: Facts
-
-
 @dataclass(frozen=True, kw_only=True)
 class GraphNode:
     """A node of the graph.
@@ -119,11 +108,10 @@ class GraphNode:
     facts: Facts = ()
 
     @classmethod
-    def part(cls, kind: NodeKind, owner: ResourceOwner, name: str, **others: Unpack[_Others]) -> GraphNode:
-        """A part of an identity's chain, whose id follows from these."""
+    def part(cls, kind: NodeKind, owner: ResourceOwner, name: str) -> Self:
+        """A part of an identity's chain, whose id follows from these; the rest is to be added."""
         cluster, identity = owner.cluster, owner.identity
-        id = node_id(kind, cluster, identity, name)
-        return cls(id=id, kind=kind, name=name, cluster=cluster, identity=identity, **others)
+        return cls(id=node_id(kind, cluster, identity, name), kind=kind, name=name, cluster=cluster, identity=identity)
 
     def to_json(self) -> dict[str, Any]:
         """The node for scripts and the page; dates are RFC 3339 in UTC."""

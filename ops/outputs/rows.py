@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any, Final
 
 from identity.catalogue import CONTROL_PLANE
@@ -76,7 +75,7 @@ class Row:
             "renewAfter": rendered(self.renew_after),
             "daysLeft": self.days_left(now),
             "thumbprint": self.thumbprint,
-            "mounts": [{"pod": probe.pod, "report": probe.report, "problem": probe.problem} for probe in self.probes],
+            "mounts": [probe.to_json() for probe in self.probes],
         }
 
 
@@ -153,9 +152,7 @@ class TokenRow:
             "identity": self.of.row.field,
             "clientID": self.of.client_id,
             "subject": self.of.subject,
-            "pod": self.probe.pod,
-            "report": self.probe.report,
-            "problem": self.probe.problem,
+            **self.probe.to_json(),
         }
 
 
@@ -190,7 +187,7 @@ def read_probes(environment: LocalEnvironment | None, *outputs: StackOutputs[str
     """
     if environment is None or not any(has_probes(stack) or token_probes(stack) for stack in outputs):
         return None
-    return read(Path(environment.kubeconfig))
+    return read(environment)
 
 
 def running_token_rows(outputs: StackOutputs[str], results: ProbeResults | None) -> list[TokenRow]:

@@ -6,27 +6,24 @@ never broken, because users copy names, paths and permissions.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import combinations
-from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
 from rich import box
 from rich.cells import cell_len
-from rich.console import Group
+from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.table import Column, Table
 from rich.text import Text
 
-from identity.credentials import rfc3339
 from ops.outputs.rows import Row, TokenRow
 from ops.world.azure import ManagedIdentityRow
 from ops.world.cluster_state import MountedVersion
-from ops.world.probes import ProbeResult, path_in_pod
+from ops.world.probes import ProbeResult, ProbeStep
 from ops.world.seen import HostedClusterCondition
 
-# The two steps in a probe's report.
-_Step: TypeAlias = Literal["signIn", "proof"]
 # One line of a table: its values by their headings, in order.
 Line: TypeAlias = Mapping[str, Text]
 # Columns from left to right, each with the headings of its values from top to bottom.
@@ -40,85 +37,85 @@ _ACCOUNT: Final = "system:serviceaccount:"
 _SOON_DAYS: Final = 14
 
 
-def sign_ins(rows: Sequence[Row], mounts: Path, width: int) -> Table:
-    """The table at the end of `up`: a line for each mount, the identity's name at its first; for `width` columns.
+@dataclass
+class FittedTable:
+    """A table with a column for each value; on a narrow screen neighbours share columns, as few as necessary.
 
-    `mounts` is the directory of the local kubelet's mounts, which is cut off from the paths.
+    The caption is below it, and applies to every line.
     """
-    return fitted([_sign_in(row, probe, mounts) for row in rows for probe in row.probes], width)
+
+    lines: Sequence[Line]
+    caption: str = ""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        names = list(self.lines[0]) if self.lines else []
+        widths = {name: max(map(_width, (Text(name), *(line[name] for line in self.lines)))) for name in names}
+
+        def needed(layout: Layout) -> int:
+            return sum(max(widths[name] for name in column) + _GAP for column in layout) - _GAP
+
+        layouts = [_layout(names, heads) for number in range(len(names)) for heads in combinations(names[1:], number)]
+        # Of those with cells of the same height, the one whose first columns are the fullest.
+        layout = min(
+            [layout for layout in layouts if needed(layout) <= options.max_width] or layouts[:1],
+            key=lambda layout: (max(map(len, layout)), [-len(column) for column in layout]),
+            default=[],
+        )
+        height = max(map(len, layout), default=0)
+        table = Table(
+            *(
+                # Blank lines below, because rich aligns headers with the bottom line.
+                Column(Text("\n".join([*column, *[""] * (height - len(column))])), width=needed([column]))
+                for column in layout
+            ),
+            width=needed(layout),  # otherwise rich folds what is wider than the screen
+            box=box.SIMPLE_HEAD,
+            show_edge=False,
+            pad_edge=False,
+            padding=(0, _GAP - 1, 0, 0),
+            leading=1 if height > 1 else 0,
+            caption=Text(f"\n{self.caption}", "") if self.caption else None,
+            caption_justify="left",
+        )
+        for line in self.lines:
+            table.add_row(*(Text("\n").join(line[name] for name in column if line[name]) for column in layout))
+        yield table
 
 
-def tokens(rows: Sequence[TokenRow], mounts: Path, width: int) -> Table:
-    lines = [
-        {
-            "cluster": Text(row.of.cluster),
-            "identity": Text(row.of.row.field, "green" if row.probe.is_ready else "red"),
-            "service account": Text(row.of.subject.removeprefix(_ACCOUNT)),
-            "file": Text(_file(row.probe, mounts)),
-            "sign-in": _outcome(row.probe, "signIn"),
-            "proof call": _proof(row.probe),
-        }
-        for row in rows
-    ]
-    return fitted(lines, width)
+def sign_ins(rows: Sequence[Row]) -> FittedTable:
+    """The table at the end of `up`: a line for each mount, the identity's name at its first."""
+    return FittedTable([_sign_in(row, probe) for row in rows for probe in row.probes])
 
 
-def credentials(rows: Sequence[Row], now: datetime, width: int) -> Table:
-    """The table of `status`, for `width` columns; with sign-in and proof call if the probes are reachable."""
-    return fitted([_credential(row, now) for row in rows], width)
+def tokens(rows: Sequence[TokenRow]) -> FittedTable:
+    return FittedTable(
+        [
+            {
+                "cluster": Text(row.of.cluster),
+                "identity": Text(row.of.row.field, "green" if row.probe.is_ready else "red"),
+                "service account": Text(row.of.subject.removeprefix(_ACCOUNT)),
+                **_proven(row.probe),
+            }
+            for row in rows
+        ]
+    )
 
 
-def with_caption(table: Table, caption: str) -> Table:
-    """The table with a line below it that applies to every row."""
-    table.caption = Text(f"\n{caption}", "")
-    table.caption_justify = "left"
-    return table
+def credentials(rows: Sequence[Row], now: datetime, caption: str = "") -> FittedTable:
+    """The table of `status`; with sign-in and proof call if the probes are reachable."""
+    return FittedTable([_credential(row, now) for row in rows], caption)
 
 
-def titled(title: str, lines: Sequence[Mapping[str, str]], note: str, width: int) -> Group:
+def titled(title: str, lines: Sequence[Mapping[str, str]], note: str) -> Group:
     """A table of plain text below its title and note; "none" without lines."""
     texts = [{name: Text(value) for name, value in line.items()} for line in lines]
     heading = Text(f"\n{title}{f' ({note})' if note else ''}", "bold")
-    return Group(heading, fitted(texts, width) if lines else Text("none"))
+    return Group(heading, FittedTable(texts) if lines else Text("none"))
 
 
 def counted(number: int, noun: str) -> str:
     """`1 finding`, `2 findings`, `3 identities`."""
     return f"{number} {noun if number == 1 else f'{noun[:-1]}ies' if noun.endswith('y') else f'{noun}s'}"
-
-
-def fitted(lines: Sequence[Line], width: int) -> Table:
-    """The lines with a column for each value; on a narrow screen neighbours share columns, as few as necessary."""
-    names = list(lines[0]) if lines else []
-    widths = {name: max(map(_width, (Text(name), *(line[name] for line in lines)))) for name in names}
-
-    def needed(layout: Layout) -> int:
-        return sum(max(widths[name] for name in column) + _GAP for column in layout) - _GAP
-
-    layouts = [_layout(names, heads) for number in range(len(names)) for heads in combinations(names[1:], number)]
-    # Of those with cells of the same height, the one whose first columns are the fullest.
-    layout = min(
-        [layout for layout in layouts if needed(layout) <= width] or layouts[:1],
-        key=lambda layout: (max(map(len, layout)), [-len(column) for column in layout]),
-        default=[],
-    )
-    height = max(map(len, layout), default=0)
-    table = Table(
-        *(
-            # Blank lines below, because rich aligns headers with the bottom line.
-            Column(Text("\n".join([*column, *[""] * (height - len(column))])), width=needed([column]))
-            for column in layout
-        ),
-        width=needed(layout),  # otherwise rich folds what is wider than the screen
-        box=box.SIMPLE_HEAD,
-        show_edge=False,
-        pad_edge=False,
-        padding=(0, _GAP - 1, 0, 0),
-        leading=1 if height > 1 else 0,
-    )
-    for line in lines:
-        table.add_row(*(Text("\n").join(line[name] for name in column if line[name]) for column in layout))
-    return table
 
 
 def _layout(names: Sequence[str], heads: Collection[str]) -> Layout:
@@ -137,15 +134,21 @@ def _width(cell: Text) -> int:
     return max(longest_word, min(longest_line, _LONGEST_LINE))
 
 
-def _sign_in(row: Row, probe: ProbeResult, mounts: Path) -> Line:
+def _sign_in(row: Row, probe: ProbeResult) -> Line:
     is_first = probe is row.probes[0]
-    not_after = probe.report["notAfter"] if probe.report else None
     return {
         "identity": Text(row.identity if is_first else "", "green" if row.is_green else "red"),
-        "certificate expiry": _date(rfc3339.parse(not_after) if not_after else None),
+        "certificate expiry": _date(probe.report.expires if probe.report else None),
         "SecretProviderClass": Text(row.secret_provider_class if is_first else ""),
-        "file": Text(_file(probe, mounts)),
-        "sign-in": _outcome(probe, "signIn"),
+        **_proven(probe),
+    }
+
+
+def _proven(probe: ProbeResult) -> Line:
+    """What a probe reports: the credential's path in its pod, its sign-in and its proof call."""
+    return {
+        "file": Text((probe.report.file if probe.report else None) or _UNKNOWN),
+        "sign-in": _sign_in_outcome(probe),
         "proof call": _proof(probe),
     }
 
@@ -163,7 +166,7 @@ def _credential(row: Row, now: datetime) -> Line:
         # Enough to tell certificates apart; the whole one would take a third of a screen.
         "thumbprint": Text((row.thumbprint or _UNKNOWN)[: len("thumbprint")]),
         "days left": Text(_UNKNOWN if days_left is None else str(days_left), style),
-        **({"sign-in": _worst(row, "signIn"), "proof call": _worst(row, "proof")} if row.probes else {}),
+        **({"sign-in": _worst(row, _sign_in_outcome), "proof call": _worst(row, _proof_outcome)} if row.probes else {}),
     }
 
 
@@ -171,31 +174,28 @@ def _date(date: datetime | None) -> Text:
     return Text(date.strftime("%Y-%m-%d") if date else _UNKNOWN)
 
 
-def _file(probe: ProbeResult, mounts: Path) -> str:
-    return path_in_pod(Path((probe.report["credentialFile"] if probe.report else None) or _UNKNOWN), mounts)
+def _sign_in_outcome(probe: ProbeResult) -> Text:
+    return _outcome(probe.report.sign_in) if probe.report else Text(probe.problem or _UNKNOWN, "red")
 
 
-def _outcome(probe: ProbeResult, step: _Step) -> Text:
-    if probe.report is None:
-        # Shown once, because there is no proof call without a sign-in.
-        return Text((probe.problem or _UNKNOWN) if step == "signIn" else "", "red")
-    outcome = probe.report[step]
-    if outcome["ok"]:
-        return Text("ok", "green")
-    return Text(outcome["error"] or "not yet", "red")
+def _proof_outcome(probe: ProbeResult) -> Text:
+    # Without a report the problem is shown once, because there is no proof call without a sign-in.
+    return _outcome(probe.report.proof) if probe.report else Text("", "red")
+
+
+def _outcome(step: ProbeStep) -> Text:
+    return Text("ok", "green") if step.ok else Text(step.error or "not yet", "red")
 
 
 def _proof(probe: ProbeResult) -> Text:
-    if probe.report is None or not probe.report["proof"]["ok"]:
-        return _outcome(probe, "proof")
-    proof = probe.report["proof"]
-    return Text(f"{proof['status']} {proof['action'] or ''}".rstrip(), "green")
+    if probe.report is None or not probe.report.proof.ok:
+        return _proof_outcome(probe)
+    return Text(f"{probe.report.proof.status} {probe.report.proof.action or ''}".rstrip(), "green")
 
 
-def _worst(row: Row, step: _Step) -> Text:
+def _worst(row: Row, outcome_of: Callable[[ProbeResult], Text]) -> Text:
     """The first failure among the mounts, or ok."""
-    outcomes = [_outcome(probe, step) for probe in row.probes]
-    return next((outcome for outcome in outcomes if outcome.plain != "ok"), Text("ok", "green"))
+    return next((outcome for probe in row.probes if (outcome := outcome_of(probe)).plain != "ok"), Text("ok", "green"))
 
 
 _STYLES: Final = {
@@ -204,8 +204,8 @@ _STYLES: Final = {
 }
 
 
-def managed_identities_table(rows: Sequence[ManagedIdentityRow], width: int) -> Table:
-    """A line for each optional managed identity, for `width` columns; missing ones are red."""
+def managed_identities_table(rows: Sequence[ManagedIdentityRow]) -> FittedTable:
+    """A line for each optional managed identity; missing ones are red."""
     lines = [
         {
             "cluster": Text(row.cluster),
@@ -220,11 +220,11 @@ def managed_identities_table(rows: Sequence[ManagedIdentityRow], width: int) -> 
         }
         for row in rows
     ]
-    return fitted(lines, width)
+    return FittedTable(lines)
 
 
-def conditions_table(every: Sequence[HostedClusterCondition], width: int) -> Table:
-    """The visible conditions of each HostedCluster, for `width` columns; unexpected ones are red."""
+def conditions_table(every: Sequence[HostedClusterCondition]) -> FittedTable:
+    """The visible conditions of each HostedCluster; unexpected ones are red."""
     lines = [
         {
             "cluster": Text(condition.cluster),
@@ -236,11 +236,11 @@ def conditions_table(every: Sequence[HostedClusterCondition], width: int) -> Tab
         for condition in every
         if condition.is_shown
     ]
-    return fitted(lines, width)
+    return FittedTable(lines)
 
 
-def mounts_table(versions: Sequence[MountedVersion], width: int) -> Table:
-    """A line for each pod and identity, for `width` columns; `state` compares the version with the vault's."""
+def mounts_table(versions: Sequence[MountedVersion]) -> FittedTable:
+    """A line for each pod and identity; `state` compares the version with the vault's."""
     lines = [
         {
             "cluster": Text(mount.cluster),
@@ -251,4 +251,4 @@ def mounts_table(versions: Sequence[MountedVersion], width: int) -> Table:
         }
         for mount in versions
     ]
-    return fitted(lines, width)
+    return FittedTable(lines)

@@ -198,9 +198,9 @@ def verdict(rehearsal: Rehearsal, forbidden: Collection[Operation]) -> str:
     return f"{subject}: {counted(len(findings), 'finding') if findings else 'no findings'}"
 
 
-def screen(rehearsal: Rehearsal, forbidden: Collection[Operation], width: int) -> RenderableType:
-    """The report as text for a console of so many columns."""
-    parts: list[RenderableType] = [titled(*section, width) for section in _sections(rehearsal)]
+def screen(rehearsal: Rehearsal, forbidden: Collection[Operation]) -> RenderableType:
+    """The report as text for a console."""
+    parts: list[RenderableType] = [titled(*section) for section in _sections(rehearsal)]
     parts.append(Text(""))
     parts += [Text(line) for line in _facts(rehearsal)]
     parts += [Text(f"error: {error}", "red") for error in rehearsal.errors]

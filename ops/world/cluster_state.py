@@ -22,7 +22,7 @@ from identity.azure.records import SecretMetadata
 from identity.credentials import rfc3339
 from identity.hypershift import HOSTED_CLUSTER_PATH
 from ops.world.expected import Cluster, StackState
-from ops.world.probes import TIMEOUT, ProbeDocument, container_reasons, document_of, path_in_pod, report_of
+from ops.world.probes import TIMEOUT, Pod, SeenReport, container_reasons, report_of
 from ops.world.seen import (
     NOT_READ,
     HostedClusterCondition,
@@ -33,7 +33,6 @@ from ops.world.seen import (
     SeenHostedCluster,
     SeenMount,
     SeenPod,
-    SeenReport,
     SeenWarning,
     StackWorld,
     Unread,
@@ -245,7 +244,7 @@ def _name(document: Mapping[str, Any]) -> str:
     return str(document["metadata"]["name"])
 
 
-def _pod(pod: Mapping[str, Any]) -> SeenPod:
+def _pod(pod: Pod) -> SeenPod:
     spec, status = pod["spec"], pod.get("status") or {}
     conditions = {condition["type"]: condition["status"] for condition in status.get("conditions") or ()}
     attributes = {
@@ -284,7 +283,7 @@ def _warnings(events: list[Mapping[str, Any]]) -> Iterator[SeenWarning]:
             )
 
 
-def _probes(cluster: Cluster, pods: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _probes(cluster: Cluster, pods: list[Pod]) -> list[Pod]:
     """The probes of the selected identities."""
     of_mounts = (mount.deployment for identity in cluster.identities for mount in identity.mounts)
     of_tokens = (probe for guest in cluster.guests for probe in guest.probes)
@@ -296,47 +295,28 @@ def _probes(cluster: Cluster, pods: list[Mapping[str, Any]]) -> list[Mapping[str
     ]
 
 
-def _reports(server: ApiServer, probes: list[Mapping[str, Any]], mounts: Path | None) -> dict[str, SeenReport | Unread]:
+def _reports(server: ApiServer, probes: list[Pod], mounts: Path | None) -> dict[str, SeenReport | Unread]:
     with httpx.Client(timeout=TIMEOUT, trust_env=False) as http, ThreadPoolExecutor(_AT_ONCE) as pool:
 
-        def read(pod: Mapping[str, Any]) -> SeenReport | Unread:
+        def read(pod: Pod) -> SeenReport | Unread:
             if mounts is None:
                 return _proxied(server, pod)
-            result = report_of(http, pod)
-            if result.report is None:
-                return Unread(result.problem or "it has no report")
-            return _report(result.report, mounts)
+            result = report_of(http, mounts, pod)
+            return result.report or Unread(result.problem or "it has no report")
 
         return {_name(pod): report for pod, report in zip(probes, pool.map(read, probes), strict=True)}
 
 
-def _proxied(server: ApiServer, pod: Mapping[str, Any]) -> SeenReport | Unread:
+def _proxied(server: ApiServer, pod: Pod) -> SeenReport | Unread:
     """The report through the API server's proxy; a probe that is not ready answers 503 with its report."""
     namespace, port = pod["metadata"]["namespace"], pod["spec"]["containers"][0]["ports"][0]["containerPort"]
     path = f"{_CORE.format(namespace)}/pods/{_name(pod)}:{port}/proxy/readyz"
     try:
         answer = server.request("GET", path)
-        document = answer.json() if answer.status_code in (HTTPStatus.OK, HTTPStatus.SERVICE_UNAVAILABLE) else None
+        if answer.status_code in (HTTPStatus.OK, HTTPStatus.SERVICE_UNAVAILABLE):
+            return SeenReport.of(answer.json())
     except AccessError as error:
         return Unread.because(error)
     except ValueError:
-        document = None
-    if not isinstance(document, dict) or "signIn" not in document:
-        return Unread(f"{path} at {server.server} answers {answer.status_code}")
-    return _report(document_of(document), None)
-
-
-def _report(document: ProbeDocument, mounts: Path | None) -> SeenReport:
-    expires, file, proof = document["notAfter"], document["credentialFile"], document["proof"]
-    return SeenReport(
-        file=file if file is None or mounts is None else path_in_pod(Path(file), mounts),
-        client_id=document.get("clientID"),
-        thumbprint=document.get("thumbprint"),
-        expires=rfc3339.parse(expires) if expires else None,
-        is_signed_in=document["signIn"]["ok"],
-        sign_in_error=document["signIn"]["error"],
-        is_proven=proof["ok"],
-        proof_status=proof["status"],
-        proof_error=proof["error"],
-        action=proof["action"],
-    )
+        pass
+    return Unread(f"{path} at {server.server} answers {answer.status_code}")

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NotRequired, TypeAlias, TypedDict, cast
+from typing import Any, Final, Self, TypeAlias
 
 import httpx
 
 from identity.aks.api_server import ApiServerUnavailableError, api_server_of
 from identity.aks.kubeconfig import MalformedKubeconfigError
 from identity.azure.errors import AccessError
+from identity.clouds import LocalEnvironment
+from identity.credentials import rfc3339
 from ops.stack.errors import CommandError
 
 # In the form of the Kubernetes API.
@@ -28,48 +31,90 @@ class ProbesUnreachableError(CommandError):
     """The Kubernetes API does not answer; the message has the reason, and the command that starts it again."""
 
 
-class SignInOutcome(TypedDict):
-    """The result of the last sign-in, and its time; `error` is None also before the first one."""
+@dataclass(frozen=True, kw_only=True)
+class ProbeStep:
+    """The last sign-in, or the last proof call with its HTTP status and the required permission, and its time.
+
+    `error` is None also before the first one.
+    """
 
     ok: bool
     error: str | None
-    at: NotRequired[str | None]
+    at: str | None = None
+    status: int | None = None
+    action: str | None = None
+
+    @classmethod
+    def of(cls, answer: Mapping[str, Any]) -> Self:
+        return cls(
+            ok=answer["ok"],
+            error=answer["error"],
+            at=answer.get("at"),
+            status=answer.get("status"),
+            action=answer.get("action"),
+        )
 
 
-class ProofOutcome(TypedDict):
-    """The result of the last proof call, and its time: the HTTP status, the required permission, the error."""
+@dataclass(frozen=True, kw_only=True)
+class SeenReport:
+    """The last report of a credential probe (`identity/credentials/probe/report.py`, GET /readyz).
 
-    ok: bool
-    status: int | None
-    action: str | None
-    error: str | None
-    at: NotRequired[str | None]
+    `file` is the path in the pod. Client, thumbprint and end are those of the loaded document, None without one.
+    `document` is the whole answer, for scripts.
+    """
+
+    is_ready: bool  # its sign-in and its proof call worked
+    file: str | None
+    client_id: str | None
+    thumbprint: str | None
+    expires: datetime | None
+    sign_in: ProbeStep
+    proof: ProbeStep
+    document: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def of(cls, answer: Any, mounts: Path | None = None) -> Self:
+        """Parse an answer; `mounts` are the local kubelet's volumes. Raises ValueError for anything else."""
+        if not isinstance(answer, Mapping) or "signIn" not in answer:
+            raise ValueError("it is no report of a probe")
+        # Every document of ours names the client so.
+        document = {"clientID" if key == "clientId" else key: value for key, value in answer.items()}
+        file, expires = document["credentialFile"], document["notAfter"]
+        return cls(
+            is_ready=document["ready"],
+            file=file if file is None or mounts is None else _path_in_pod(Path(file), mounts),
+            client_id=document.get("clientID"),
+            thumbprint=document.get("thumbprint"),
+            expires=rfc3339.parse(expires) if expires else None,
+            sign_in=ProbeStep.of(document["signIn"]),
+            proof=ProbeStep.of(document["proof"]),
+            document=document,
+        )
 
 
-class ProbeDocument(TypedDict):
-    """The used part of a probe's report (`identity/credentials/probe/report.py`); dates are RFC 3339 in UTC."""
-
-    ready: bool
-    credentialFile: str | None
-    notAfter: str | None
-    signIn: SignInOutcome
-    proof: ProofOutcome
-    thumbprint: NotRequired[str | None]
-    clientID: NotRequired[str | None]
+def _path_in_pod(file: Path, mounts: Path) -> str:
+    """A file's path in its pod: below the local kubelet's volumes, it follows namespace and pod."""
+    for root in (mounts, mounts.resolve()):
+        if file.is_relative_to(root):
+            return str(Path("/", *file.relative_to(root).parts[2:]))
+    return str(file)
 
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """One probe and its last report (GET /readyz); `problem` is set if there is none."""
+    """One probe and its last report; `problem` is set if there is none."""
 
     pod: str
-    report: ProbeDocument | None
+    report: SeenReport | None
     problem: str | None = None
 
     @property
     def is_ready(self) -> bool:
         """Whether its sign-in and its proof call worked."""
-        return self.report is not None and self.report["ready"]
+        return self.report is not None and self.report.is_ready
+
+    def to_json(self) -> dict[str, Any]:
+        return {"pod": self.pod, "report": self.report and self.report.document, "problem": self.problem}
 
 
 @dataclass(frozen=True)
@@ -83,11 +128,12 @@ class ProbeResults:
         return self.probes.get((namespace, deployment)) or ProbeResult(deployment, None, f"no pod in {namespace}")
 
 
-def read(kubeconfig: Path) -> ProbeResults:
+def read(environment: LocalEnvironment) -> ProbeResults:
     """Read the probes from the API and the report of each probe.
 
     Raises ProbesUnreachableError if the API does not answer.
     """
+    kubeconfig, mounts = Path(environment.kubeconfig), Path(environment.mounts_dir)
     try:
         with api_server_of(kubeconfig) as server:
             answer = server.request("GET", _PROBES)
@@ -102,7 +148,7 @@ def read(kubeconfig: Path) -> ProbeResults:
     # During a rollout a Deployment has two pods; the younger one stays.
     pods.sort(key=lambda pod: pod["metadata"]["creationTimestamp"])
     with httpx.Client(timeout=TIMEOUT, trust_env=False) as http, ThreadPoolExecutor(len(pods) or 1) as pool:
-        probes = list(pool.map(partial(report_of, http), pods))
+        probes = list(pool.map(partial(report_of, http, mounts), pods))
     deployments = [(pod["metadata"]["namespace"], pod["metadata"]["labels"][_INSTANCE]) for pod in pods]
     return ProbeResults(dict(zip(deployments, probes, strict=True)))
 
@@ -116,12 +162,7 @@ def _obstacle(error: AccessError, kubeconfig: Path) -> str:
     return f"the Kubernetes API of {kubeconfig} refuses the list of them ({error})"
 
 
-def document_of(answer: Mapping[str, Any]) -> ProbeDocument:
-    """A probe's answer, with its client id under the name that it has in every document of ours."""
-    return cast("ProbeDocument", {"clientID" if key == "clientId" else key: value for key, value in answer.items()})
-
-
-def report_of(http: httpx.Client, pod: Pod) -> ProbeResult:
+def report_of(http: httpx.Client, mounts: Path, pod: Pod) -> ProbeResult:
     """The report of the probe in a pod, from the pod's address."""
     name, status = pod["metadata"]["name"], pod.get("status", {})
     if "podIP" not in status:
@@ -129,7 +170,7 @@ def report_of(http: httpx.Client, pod: Pod) -> ProbeResult:
     port = pod["spec"]["containers"][0]["ports"][0]["containerPort"]
     address = httpx.URL(scheme="http", host=status["podIP"], port=port, path="/readyz")
     try:
-        return ProbeResult(name, document_of(http.get(address).json()))
+        return ProbeResult(name, SeenReport.of(http.get(address).json(), mounts))
     except httpx.TransportError:
         return ProbeResult(name, None, f"the pod's probe does not answer: {_why(status)}")
     except ValueError:
@@ -156,11 +197,3 @@ def container_reasons(status: Mapping[str, Any]) -> list[str]:
         for state in container.get("state", {}).values()
         if "reason" in state
     ]
-
-
-def path_in_pod(file: Path, mounts: Path) -> str:
-    """A file's path in its pod: below `mounts`, the local kubelet's volumes, it follows namespace and pod."""
-    for root in (mounts, mounts.resolve()):
-        if file.is_relative_to(root):
-            return str(Path("/", *file.relative_to(root).parts[2:]))
-    return str(file)

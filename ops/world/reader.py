@@ -17,9 +17,8 @@ from identity.aks.permissions import Permission
 from identity.azure.client import AzureClient
 from identity.azure.errors import AccessError, AzureRefusedError
 from identity.credentials import rfc3339
-from identity.settings import ConfigurationError, Problem, Settings
-from identity.settings.schema.problems import NAMESPACE, for_stack, path_of, value_at
-from identity.settings.schema.schema_node import PLACEHOLDER
+from identity.settings import ConfigurationError, Settings
+from identity.settings.schema.problems import value_at
 from ops.access.clients import api_server, deployer, sign_in_refusal
 from ops.stack import local_cloud, lock
 from ops.stack.engine import Engine
@@ -35,7 +34,6 @@ from ops.world.seen import (
     NOT_READ,
     AzureView,
     Part,
-    RefusedValue,
     SeenAccess,
     SeenConfiguration,
     SeenControlPlane,
@@ -136,10 +134,6 @@ def _cluster(
         return refused(error), {cluster.cluster: unread for cluster in clusters}
 
 
-# The keys by which backend, Azure and the management cluster are reached.
-_FOR_SIGN_IN: Final = frozenset({"backend", "tenantId", "subscriptionId", "managementCluster"})
-
-
 def read_configuration(engine: Engine) -> SeenConfiguration | Unread:
     """The refused values of the configuration, or the enabled identities."""
     try:
@@ -147,8 +141,11 @@ def read_configuration(engine: Engine) -> SeenConfiguration | Unread:
     except CommandError as error:
         return Unread.because(error)
     except ConfigurationError as error:
-        return SeenConfiguration(refused=tuple(_refused_values(engine, error.problems)), identities={})
-    return SeenConfiguration(refused=(), identities=_enabled_identities(settings))
+        clusters = value_at(engine.written(), ("hostedClusters",))
+        names = [value_at(cluster, ("name",)) for cluster in clusters] if isinstance(clusters, list) else []
+        named = tuple(name if isinstance(name, str) and name else None for name in names)
+        return SeenConfiguration(refused=error.problems, clusters=named)
+    return SeenConfiguration(identities=_enabled_identities(settings))
 
 
 def _enabled_identities(settings: Settings) -> dict[str, tuple[str, ...]]:
@@ -158,20 +155,6 @@ def _enabled_identities(settings: Settings) -> dict[str, tuple[str, ...]]:
         else tuple(row.field for row in cluster.federated_rows)
         for cluster in settings.hosted_clusters
     }
-
-
-def _refused_values(engine: Engine, problems: tuple[Problem, ...]) -> Iterator[RefusedValue]:
-    written = engine.written()
-    for problem in problems:
-        name = value_at(written, (*problem.place[:2], "name")) if problem.place[:1] == ("hostedClusters",) else None
-        yield RefusedValue(
-            cluster=name if isinstance(name, str) and name else None,
-            path=f"{NAMESPACE}:{path_of(problem.place)}",
-            found=problem.found,
-            accepted=problem.accepted,
-            fix=for_stack(problem.fix, engine.stack),
-            prevents_sign_in=PLACEHOLDER in problem.found and not _FOR_SIGN_IN.isdisjoint(problem.place[:1]),
-        )
 
 
 _READS: Final = frozenset({"get", "list", "watch"})

@@ -11,8 +11,11 @@ from typing import Any, Final, Self, TypeVar
 
 from identity.azure.errors import AccessError
 from identity.azure.records import FederatedCredentialRecord, RoleAssignmentRecord, SecretMetadata
+from identity.settings import Problem
+from identity.settings.schema.schema_node import PLACEHOLDER
 from ops.stack.errors import CommandError
 from ops.world.expected import StackState, VaultRecord
+from ops.world.probes import SeenReport
 
 T = TypeVar("T")
 _MAX_LENGTH: Final = 300  # of a refusal, which ends with the service's JSON
@@ -109,32 +112,32 @@ class SeenRun:
     has_failed: bool
 
 
-@dataclass(frozen=True, kw_only=True)
-class RefusedValue:
-    """A refused value of the configuration; `cluster` is its hosted cluster.
-
-    `prevents_sign_in`: it is a placeholder in a key that a sign-in needs.
-    """
-
-    cluster: str | None
-    path: str
-    found: str
-    accepted: str
-    fix: str
-    prevents_sign_in: bool = False
+# The keys by which backend, Azure and the management cluster are reached.
+_FOR_SIGN_IN: Final = frozenset({"backend", "tenantId", "subscriptionId", "managementCluster"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class SeenConfiguration:
-    """The refused values of the configuration; without any, the enabled identities by hosted cluster."""
+    """The refused values of the configuration, and the names in its `hostedClusters`, None for one without a name.
 
-    refused: tuple[RefusedValue, ...]
-    identities: Mapping[str, tuple[str, ...]]
+    Without a refused value it has the enabled identities by hosted cluster instead.
+    """
+
+    refused: tuple[Problem, ...] = ()
+    clusters: tuple[str | None, ...] = ()
+    identities: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def cluster_of(self, problem: Problem) -> str | None:
+        """The hosted cluster of a refused value; None for a value of the stack."""
+        match problem.place:
+            case ("hostedClusters", int(index), *_):
+                return self.clusters[index]
+        return None
 
     @property
     def prevents_sign_in(self) -> bool:
         """Whether no sign-in can work before the placeholders are filled in."""
-        return any(value.prevents_sign_in for value in self.refused)
+        return any(PLACEHOLDER in value.found and value.place[0] in _FOR_SIGN_IN for value in self.refused)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,25 +257,6 @@ class SeenWarning:
     reason: str
     message: str
     last: datetime
-
-
-@dataclass(frozen=True, kw_only=True)
-class SeenReport:
-    """The last report of a credential probe (`identity/credentials/probe/report.py`).
-
-    `file` is the path in the pod. Client, thumbprint and end are those of the loaded document, None without one.
-    """
-
-    file: str | None
-    client_id: str | None
-    thumbprint: str | None
-    expires: datetime | None
-    is_signed_in: bool
-    sign_in_error: str | None
-    is_proven: bool
-    proof_status: int | None
-    proof_error: str | None
-    action: str | None
 
 
 # The conditions that are False on a running cluster; every other one is True (openshift/hypershift at 3ee9615, names

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ops.doctor.examination import Examination
 from ops.doctor.model.check import CheckResult, CheckStatus, Stage
 from ops.graph import html
 from ops.graph.build import build
@@ -17,7 +15,7 @@ from ops.world.seen import HostedClusterCondition
 from tests.browser.browser import Browser, Scheme
 from tests.browser.conftest import Files
 from tests.unit.ops.graph.test_forms import ATTACKS, named
-from tests.unit.ops.graph_world import ENABLED, GraphWorld, broken_secret, one_cluster
+from tests.unit.ops.graph_world import ENABLED, GraphWorld, broken_secret, one_cluster, with_results
 from tools.steps import ROOT
 
 pytestmark = pytest.mark.browser
@@ -225,7 +223,7 @@ def _page(folder: Path, conditions: tuple[str, ...] = ("Degraded",)) -> Path:
     sources = world.sources()
     place: Any = {"cluster": "hc1", "identity": ENABLED[0].field, "stage": Stage.PROOF_CALL, "check": "role"}
     lost = CheckResult(**place, status=CheckStatus.BROKEN, evidence="it is gone", fix="`idstack try`")
-    drawn = build(replace(sources, examination=Examination((*sources.examination.results, lost))))
+    drawn = build(with_results(sources, *sources.examination.results, lost))
     file = folder / "page.html"
     file.write_text(html.document(drawn), encoding="utf-8")
     return file

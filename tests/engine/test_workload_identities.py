@@ -17,7 +17,7 @@ from identity.catalogue_rows import ControlPlaneIdentity, FederatedSubject
 from identity.credentials import rfc3339
 from identity.resource_types import MANAGED_IDENTITY_API
 from ops.world import probes
-from ops.world.probes import ProbeDocument
+from ops.world.probes import SeenReport
 from tests.engine.create_iam import create_iam
 from tests.engine.hypershift_scripts import HyperShiftScripts
 from tests.engine.other_stacks import move
@@ -65,10 +65,10 @@ class BothWays:
     again: dict[str, str]
     proven: list[dict[str, Any]]
 
-    def probe(self, row: ControlPlaneIdentity, subject: FederatedSubject) -> ProbeDocument | None:
+    def probe(self, row: ControlPlaneIdentity, subject: FederatedSubject) -> SeenReport | None:
         """The last report of a service account's probe."""
         assert row.workload is not None
-        found = probes.read(Path(self.stack.environment.kubeconfig)).probes
+        found = probes.read(self.stack.environment).probes
         return found[NAMESPACE, row.workload.probe_name(subject)].report
 
     def sign_wrongly(self, row: ControlPlaneIdentity, subject: FederatedSubject, claim: str, value: str) -> None:
@@ -91,7 +91,7 @@ class BothWays:
             lines.terminate()
         report = self.probe(row, subject)
         assert report is not None
-        return (report["signIn"]["error"] or "").partition(":")[0]
+        return (report.sign_in.error or "").partition(":")[0]
 
     def _log(self, row: ControlPlaneIdentity, subject: FederatedSubject) -> Path:
         """Of the probe's pod, once there is one as the Deployment has it now."""

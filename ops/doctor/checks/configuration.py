@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from identity.settings.schema.problems import value_at
+from identity.settings.schema.problems import for_stack, value_at
 from ops.doctor.model.check import Fault, Stage, of_cluster, of_identity, of_stack
 from ops.world.expected import Cluster, Identity
 from ops.world.seen import HostedClusterCondition, NotReadError, Part, StackWorld, entry, known
@@ -14,9 +14,11 @@ from ops.world.seen import HostedClusterCondition, NotReadError, Part, StackWorl
 @of_stack(Stage.CONFIGURATION, Part.CONFIGURATION)
 def settings(world: StackWorld) -> Iterator[Fault]:
     """Whether the settings accept the stack's configuration."""
-    for value in known(world.configuration).refused:
-        evidence = f"{value.path}: found {value.found}; accepted: {value.accepted}"
-        yield Fault(evidence=evidence, fix=value.fix, cluster=value.cluster)
+    configuration = known(world.configuration)
+    for value in configuration.refused:
+        evidence = f"{value.heading}: found {value.found}; accepted: {value.accepted}"
+        fix = for_stack(value.fix, world.stack)
+        yield Fault(evidence=evidence, fix=fix, cluster=configuration.cluster_of(value))
 
 
 @of_stack(Stage.CONFIGURATION, Part.CONFIGURATION, Part.STATE)

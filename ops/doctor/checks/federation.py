@@ -118,5 +118,5 @@ def exchange(world: StackWorld, identity: FederatedIdentity) -> Iterator[Fault]:
         if pod.is_ready:
             continue
         report = entry(entry(world.control_planes, identity.cluster).reports, pod.name)
-        error = report.sign_in_error or report.proof_error or "it has not signed in yet"
+        error = report.sign_in.error or report.proof.error or "it has not signed in yet"
         yield Fault(evidence=f"{pod.name}: {error}", fix=f"{world.command('up')} makes the probe and its token again")

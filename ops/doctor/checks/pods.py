@@ -242,7 +242,7 @@ def _volume_of_another_kind(plane: SeenControlPlane, pod: SeenPod) -> str:
 def path(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether the consumer's variable or document names an existing file."""
     for mount, pod, report in reports_of(world, identity):
-        error, expected = report.sign_in_error, mount.path(identity.secret)
+        error, expected = report.sign_in.error, mount.path(identity.secret)
         actual = report.file
         if actual is not None and actual != expected:
             evidence = f"{pod.name} expects its credential at {actual}; it is mounted at {expected}"
@@ -263,7 +263,7 @@ def document(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether the loader accepts the mounted document, and it is the identity's own; its content is never read."""
     fix = renewal(world, identity)
     for _, pod, report in reports_of(world, identity):
-        error = report.sign_in_error or ""
+        error = report.sign_in.error or ""
         if error.startswith(REFUSED_DOCUMENT):
             yield Fault(evidence=f"{pod.name} cannot use {identity.secret}: {' '.join(error.split())}", fix=fix)
             continue

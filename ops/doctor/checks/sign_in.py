@@ -60,8 +60,8 @@ _UNREACHED: Final = "let the pod reach the authority: check its network policies
 def sign_in(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether the probe's last sign-in with the mounted credential worked."""
     for _, pod, report in reports_of(world, identity):
-        error = report.sign_in_error
-        if report.is_signed_in or not (error or report.expires):
+        error = report.sign_in.error
+        if report.sign_in.ok or not (error or report.expires):
             continue
         symptom = find(error or "", Family.ENTRA_ID)
         yield Fault(
@@ -183,13 +183,13 @@ _NOT_FOUND: Final = 404
 def proof_call(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether the probe's last call, which only the identity's own role grants, was granted."""
     for _, pod, report in reports_of(world, identity):
-        if report.is_proven or not report.is_signed_in:
+        if report.proof.ok or not report.sign_in.ok:
             continue
-        error = " ".join((report.proof_error or "it has not called yet").split())
-        if report.proof_status == _FORBIDDEN:
+        error = " ".join((report.proof.error or "it has not called yet").split())
+        if report.proof.status == _FORBIDDEN:
             fix = "the roles exist: wait ten minutes for Azure, then check for a deny assignment or a network rule"
-        elif report.proof_status == _NOT_FOUND:
+        elif report.proof.status == _NOT_FOUND:
             fix = f"the resource does not exist: correct the hosted cluster's configuration, then {world.command('up')}"
         else:
             fix = "let the pod reach the service: check its network policies, proxy and DNS"
-        yield Fault(evidence=f"{pod.name}: {report.action or 'the proof call'}: {error}", fix=fix)
+        yield Fault(evidence=f"{pod.name}: {report.proof.action or 'the proof call'}: {error}", fix=fix)

@@ -7,7 +7,8 @@ from typing import Final
 
 from identity.credentials.symptom import GENERIC_PLACEHOLDERS, Symptom
 from ops.world.expected import ExpectedMount, Identity, StateRole
-from ops.world.seen import NotReadError, SeenPod, SeenReport, SeenWarning, StackWorld, entry, known
+from ops.world.probes import SeenReport
+from ops.world.seen import NotReadError, SeenPod, SeenWarning, StackWorld, entry, known
 
 # The begin of `identity.credentials.document.InvalidCredentialError`: the file exists, and its content is refused.
 REFUSED_DOCUMENT: Final = "credential document:"

@@ -19,6 +19,7 @@ from ops.world.azure import ManagedIdentityRow
 from ops.world.cluster_state import MountedVersion
 from ops.world.probes import ProbeResult
 from tests.architecture.source import ROOT
+from tests.unit.ops.commands.test_metrics import shown
 
 RULES: Final = yaml.safe_load((ROOT / "examples/monitoring/rules.yaml").read_text(encoding="utf-8"))
 DASHBOARD: Final = json.loads((ROOT / "examples/monitoring/dashboard.json").read_text(encoding="utf-8"))
@@ -37,7 +38,7 @@ def exported() -> dict[str, set[str]]:
     identity = ManagedIdentityRow("hc1", "acrPull", "c", "id", "AcrPull", "exists", ())
     mounted = MountedVersion("hc1", "ingress", "pod", "v1", True, "v2")
     found: dict[str, set[str]] = {}
-    for source in (Metrics().render(), render_metrics("dev", [row], [identity], [mounted], lambda *_: False, NOW)):
+    for source in (Metrics().render(), render_metrics(shown(row, managed=(identity,), mounts=(mounted,)))):
         for family in text_string_to_metric_families(source.decode()):
             for sample in family.samples:
                 found.setdefault(sample.name, set()).update(sample.labels)

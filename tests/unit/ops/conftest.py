@@ -19,14 +19,15 @@ from identity.plugin_schema import SCHEMA
 from localcloud.testing.arm import world
 from localcloud.testing.hosts import Serve
 from ops.__main__ import main
+from ops.doctor import examination
 from ops.doctor.examination import Examination
 from ops.doctor.model.check import CheckResult
 from ops.stack import chosen_stack, environment, plugins
 from ops.stack.engine import Engine
 from ops.stack.plugins import NAMES, cached
-from ops.world.cluster_state import compare
 from ops.world.reader import read_world
-from ops.world.seen import Part
+from ops.world.seen import Part, StackWorld
+from ops.world.selection import Selection
 from tests.json_page import require_documented
 from tests.unit.access_world import FakeApiServer
 from tests.unit.azure_world import azure, cloud, deployer
@@ -35,6 +36,7 @@ from tests.unit.ops.cluster_access import access_to
 
 __all__ = ["azure", "cloud", "deployer", "world"]
 
+EXAMINE = examination.examine
 _EVENT_LOG = re.compile(r" --event-log \S+")
 # Prints the planned steps of the targets, by default each schedule's renewal, and the errors of targets and of nobody.
 _PREVIEW = """\
@@ -241,10 +243,16 @@ def findings(monkeypatch: pytest.MonkeyPatch) -> list[CheckResult]:
     return found
 
 
-def examined(engine: Engine, versions: Mapping[str, str], shown: Set[Part]) -> Examination:
-    """Nothing is broken; the management cluster and the parts that are shown as well are read."""
-    world = replace(read_world(engine, {Part.STATE, Part.CONTROL_PLANES, *shown}), secrets=secrets(versions))
-    return Examination((), compare(world), world.managed_identities)
+def examined(monkeypatch: pytest.MonkeyPatch, versions: Mapping[str, str]) -> None:
+    """Let `status` and `graph` find nothing broken; the management cluster and the managed identities are read."""
+
+    def read(engine: Engine, parts: Set[Part], selection: Selection) -> StackWorld:
+        shown = parts & {Part.STATE, Part.CONTROL_PLANES, Part.MANAGED_IDENTITIES}
+        return replace(read_world(engine, shown, selection), secrets=secrets(versions))
+
+    monkeypatch.setattr(examination, "read_world", read)
+    monkeypatch.setattr(examination, "diagnose", lambda *_: [])
+    monkeypatch.setattr(examination, "examine", EXAMINE)
 
 
 def secrets(versions: Mapping[str, str]) -> dict[str, SecretMetadata]:

@@ -90,11 +90,13 @@ class GraphWorld:
             at=NOW,
             outputs=found,
             rows=rows(found, None),
-            managed=ManagedIdentities(tuple(self.managed)),
             accounts=self.accounts,
-            cluster=ClusterState(tuple(self.conditions), tuple(self.mounts), self.unread),
             resources=[*user, *self.resources],
-            examination=examined(found),
+            examination=Examination(
+                examined(found),
+                ClusterState(tuple(self.conditions), tuple(self.mounts), self.unread),
+                ManagedIdentities(tuple(self.managed)),
+            ),
         )
 
     def graph(self) -> IdentityGraph:
@@ -138,15 +140,18 @@ def small_cluster() -> GraphWorld:
     return world
 
 
-def examined(outputs: Any) -> Examination:
+def examined(outputs: Any) -> tuple[CheckResult, ...]:
     """Every secret was read, and is as the stack delivered it."""
-    return Examination(
-        tuple(
-            CheckResult(cluster=name, identity=field, stage=Stage.VAULT, check="secret", status=CheckStatus.OK)
-            for name, described in outputs.get("hostedClusters", {}).items()
-            for field in described["controlPlane"]
-        )
+    return tuple(
+        CheckResult(cluster=name, identity=field, stage=Stage.VAULT, check="secret", status=CheckStatus.OK)
+        for name, described in outputs.get("hostedClusters", {}).items()
+        for field in described["controlPlane"]
     )
+
+
+def with_results(sources: Status, *results: CheckResult) -> Status:
+    """The doctor finds this instead."""
+    return replace(sources, examination=replace(sources.examination, results=results))
 
 
 def broken_secret() -> IdentityGraph:
@@ -162,7 +167,7 @@ def broken_secret() -> IdentityGraph:
         evidence="there is no secret x",
         fix="if it was deleted, `az keyvault secret recover --name x`, then try again",
     )
-    return build(replace(world.sources(), examination=Examination((finding,))))
+    return build(with_results(world.sources(), finding))
 
 
 def fifty_clusters() -> GraphWorld:

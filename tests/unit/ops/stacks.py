@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from identity.clouds import LocalEnvironment
+from ops.world.probes import ProbeResult, SeenReport
 
 NAMESPACE = "clusters-hc1"
 
@@ -67,6 +68,11 @@ def report(file: str = "/mnt/certs/ingress-hc1-json", **changes: Any) -> Any:
         "reloads": 0,
         **changes,
     }
+
+
+def answered(pod: str, document: Any, mounts: Path | None = None) -> ProbeResult:
+    """A probe that answers with this report."""
+    return ProbeResult(pod, SeenReport.of(document, mounts))
 
 
 def refused(error: str, file: str = "/mnt/certs/ingress-hc1-json") -> Any:

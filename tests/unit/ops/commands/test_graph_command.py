@@ -82,7 +82,7 @@ def test_what_cannot_be_drawn_or_written_is_refused_by_name(
 def test_what_cannot_be_read_is_named_in_the_graph(
     idstack: Idstack, engine: FakeEngine, stack: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ops.doctor.examination.examine", lambda engine, _, shown: examined(engine, {}, shown))
+    examined(monkeypatch, {})
     world = GraphWorld()
     world.add_cluster("hc1")
     sources: Any = world.sources()

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import MappingProxyType
+from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from ops.commands import status
+from ops.doctor.examination import Examination, Status
+from ops.doctor.model.check import CheckResult, CheckStatus, Stage
 from ops.outputs.rows import Row
 from ops.stack.errors import CommandError
-from ops.world.azure import ManagedIdentityRow
-from ops.world.cluster_state import MountedVersion
+from ops.world.azure import ManagedIdentities, ManagedIdentityRow
+from ops.world.cluster_state import ClusterState, MountedVersion
 from ops.world.probes import ProbeResult
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
@@ -23,18 +24,27 @@ ROW = Row("hc1", "ingress", "c", "s", "p", NOW + timedelta(days=30), NOW - timed
 LABELS = {"stack": "dev", "cluster": "hc1", "identity": "ingress"}
 
 
-def samples(
+def shown(
     *rows: Row,
     managed: tuple[ManagedIdentityRow, ...] = (),
     mounts: tuple[MountedVersion, ...] = (),
-    broken: Mapping[tuple[str | None, str | None], bool | None] = MappingProxyType({}),
-) -> dict[str, list[tuple[dict[str, str], float]]]:
+    results: tuple[CheckResult, ...] = (),
+) -> Status:
+    """What `status` shows of a stack with these rows."""
+    examination = Examination(results, ClusterState(mounts=mounts), ManagedIdentities(managed))
+    return Status(stack="dev", at=NOW, outputs={}, rows=rows, accounts=(), resources=(), examination=examination)
+
+
+def samples(*rows: Row, **more: Any) -> dict[str, list[tuple[dict[str, str], float]]]:
     found: dict[str, list[tuple[dict[str, str], float]]] = {}
-    text = status.render_metrics("dev", rows, managed, mounts, lambda *place: broken.get(place, False), NOW).decode()
-    for family in text_string_to_metric_families(text):
+    for family in text_string_to_metric_families(status.render_metrics(shown(*rows, **more)).decode()):
         for sample in family.samples:
             found.setdefault(sample.name.removeprefix("idstack_status_"), []).append((sample.labels, sample.value))
     return found
+
+
+def result(cluster: str | None, identity: str | None, status: CheckStatus = CheckStatus.BROKEN) -> CheckResult:
+    return CheckResult(cluster=cluster, identity=identity, stage=Stage.VAULT, check="secret", status=status)
 
 
 def test_dates_and_states_are_series_of_their_identity() -> None:
@@ -65,15 +75,15 @@ def test_a_mount_that_does_not_answer_is_an_identity_that_does_not_sign_in() -> 
 
 
 def test_what_the_doctor_finds_is_broken_where_it_finds_it() -> None:
-    assert samples(ROW, broken={("hc1", "ingress"): True})["broken"] == [(LABELS, 1.0)]
-    assert samples(ROW, broken={("hc1", "disk"): True})["broken"] == [(LABELS, 0.0)]
-    assert samples(ROW, broken={(None, None): True})["stack_broken"] == [({"stack": "dev"}, 1.0)]
+    assert samples(ROW, results=(result("hc1", "ingress"),))["broken"] == [(LABELS, 1.0)]
+    assert samples(ROW, results=(result("hc1", "disk"),))["broken"] == [(LABELS, 0.0)]
+    assert samples(ROW, results=(result(None, None),))["stack_broken"] == [({"stack": "dev"}, 1.0)]
 
 
 def test_what_the_doctor_could_not_check_is_left_out() -> None:
-    found = samples(ROW, broken={("hc1", "ingress"): None, (None, None): None})
+    unmade = (result("hc1", "ingress", CheckStatus.NOT_CHECKED), result(None, None, CheckStatus.NOT_CHECKED))
 
-    assert found.keys().isdisjoint({"broken", "stack_broken"})
+    assert samples(ROW, results=unmade).keys().isdisjoint({"broken", "stack_broken"})
 
 
 def test_a_managed_identity_that_is_missing_is_wrong() -> None:

@@ -88,7 +88,7 @@ def arm(monkeypatch: pytest.MonkeyPatch) -> FakeArm:
         ),
     )
     versions = {secret(row): "2" * 32 for row in ROWS}
-    monkeypatch.setattr(examination, "examine", lambda engine, _, shown: examined(engine, versions, shown))
+    examined(monkeypatch, versions)
     monkeypatch.setattr("ops.world.reader.deployer", lambda _: nullcontext(arm))
     for module in (status, examination):
         monkeypatch.setattr(module, "datetime", FrozenDate)

@@ -48,7 +48,7 @@ def arm(monkeypatch: pytest.MonkeyPatch, engine: FakeEngine) -> FakeArm:
         *(trusted(subject.subject) for subject in ROW.subjects),
     )
     monkeypatch.setattr("ops.world.reader.deployer", lambda _: nullcontext(arm))
-    monkeypatch.setattr("ops.doctor.examination.examine", lambda engine, _, shown: examined(engine, {}, shown))
+    examined(monkeypatch, {})
     identities = {
         "velero": {"clientID": CLIENT, "resourceID": VELERO},
         "acrPull": {"clientID": CLIENT, "resourceID": PULL},
@@ -191,7 +191,7 @@ def test_a_stack_without_any_asks_nobody(
 @pytest.fixture
 def api(cluster_api: FakeApiServer, monkeypatch: pytest.MonkeyPatch, engine: FakeEngine) -> FakeApiServer:
     """The cluster of a stack with one pod of an old version and a condition that is not as expected."""
-    monkeypatch.setattr("ops.doctor.examination.examine", lambda engine, _, shown: examined(engine, VERSIONS, shown))
+    examined(monkeypatch, VERSIONS)
     engine.has({**OUTPUTS, "managementClusterId": CLUSTER})
     engine.configures(managementCluster={"resourceGroup": "aks-dev", "name": "mgmt"})
     broken = {"type": "ValidAzureKMSConfig", "status": "False", "reason": "AzureError", "message": "encrypt failed"}
@@ -208,6 +208,14 @@ def test_scripts_get_them_beside_the_rows(api: FakeApiServer, idstack: Idstack) 
     assert document["managementCluster"]["mounts"]["hc1"]["ingress"] == [
         {"pod": "ingress-operator-0", "version": "1111", "vaultVersion": "2222", "state": "old"}
     ]
+    [condition] = document["managementCluster"]["conditions"]["hc1"]
+    assert condition == {
+        "type": "ValidAzureKMSConfig",
+        "status": "False",
+        "reason": "AzureError",
+        "message": "encrypt failed",
+        "expected": False,
+    }
     assert document["managementCluster"]["unread"] == []
 
 

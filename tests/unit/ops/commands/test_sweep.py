@@ -88,25 +88,18 @@ def test_it_deletes_what_is_ours_and_nothing_else(azure: Azure, idstack: Idstack
     assert f"deleted the role assignment {OURS.name}" in done.output
 
 
-def test_scripts_get_a_document(azure: Azure, idstack: Idstack) -> None:
-    document = json.loads(idstack("sweep", "--stack", "dev", "--json").output)
+@pytest.mark.parametrize("is_told", [False, True], ids=["listed", "deleted"])
+def test_scripts_get_a_document_of_what_is_ours_and_what_was_deleted(
+    azure: Azure, idstack: Idstack, is_told: bool
+) -> None:
+    document = json.loads(idstack("sweep", "--stack", "dev", "--json", *(["--yes"] if is_told else [])).output)
 
-    assert [(leftover["id"], leftover["ours"]) for leftover in document["leftovers"]] == [
-        (OURS.id, True),
-        (THEIRS.id, False),
-        (USED.id, True),
+    assert [(leftover["id"], leftover["ours"], leftover["deleted"]) for leftover in document["leftovers"]] == [
+        (OURS.id, True, is_told),
+        (THEIRS.id, False, False),
+        (USED.id, True, False),
     ]
-    assert (document["unread"], [leftover["deleted"] for leftover in document["leftovers"]]) == ({}, [False] * 3)
-
-
-def test_the_document_says_deleted_of_what_was_deleted_alone(azure: Azure, idstack: Idstack) -> None:
-    document = json.loads(idstack("sweep", "--stack", "dev", "--json", "--yes").output)
-
-    assert {leftover["id"]: leftover["deleted"] for leftover in document["leftovers"]} == {
-        OURS.id: True,
-        THEIRS.id: False,
-        USED.id: False,
-    }
+    assert document["unread"] == {}
 
 
 def test_a_deletion_that_azure_refuses_is_not_in_the_document(azure: Azure, idstack: Idstack) -> None:

@@ -8,11 +8,11 @@ from datetime import timedelta
 from typing import Any, Final
 
 from identity.azure.records import RoleAssignmentRecord
+from identity.settings import Problem
 from ops.world.expected import StateRole, VaultRecord
 from ops.world.seen import (
     AzureView,
     HostedClusterCondition,
-    RefusedValue,
     SeenAddOn,
     SeenApplication,
     SeenConfiguration,
@@ -88,15 +88,10 @@ def configuration(**changes: Any) -> Change:
     return lambda world: replace(world, configuration=replace(known(world.configuration), **changes))
 
 
-def value(cluster: str | None, path: str) -> Change:
-    value = RefusedValue(
-        cluster=cluster,
-        path=path,
-        found='"x"',
-        accepted="an ARM id",
-        fix="`.venv/bin/idstack pulumi -- config set ...`",
-    )
-    return configuration(refused=(value,), identities={})
+def value(*place: str | int) -> Change:
+    fix = "`.venv/bin/idstack pulumi -- config set ...`"
+    value = Problem(place=place, rule="a-rule", found='"x"', accepted="an ARM id", fix=fix)
+    return configuration(refused=(value,), clusters=(CLUSTER,), identities={})
 
 
 def enabled(**more: tuple[str, ...]) -> Change:
@@ -104,7 +99,7 @@ def enabled(**more: tuple[str, ...]) -> Change:
         found = dict(known(world.configuration).identities)
         for cluster, fields in more.items():
             found[cluster] = (*found.get(cluster, ()), *fields)
-        return replace(world, configuration=SeenConfiguration(refused=(), identities=found))
+        return replace(world, configuration=SeenConfiguration(identities=found))
 
     return change
 

@@ -37,13 +37,24 @@ def of_cluster(name: str, check: str, change: Change) -> InjectedFault:
     return InjectedFault(name, check, None, change)
 
 
+def of_imported(name: str, check: str, change: Change) -> InjectedFault:
+    return InjectedFault(name, check, IMPORTED, change)
+
+
+def of_issued(name: str, check: str, change: Change) -> InjectedFault:
+    return InjectedFault(name, check, ISSUED, change)
+
+
+def of_guest(name: str, check: str, change: Change) -> InjectedFault:
+    return InjectedFault(name, check, GUEST, change)
+
+
 def of_one_guest(world: StackWorld) -> StackWorld:
     """The stack with one identity of the guest cluster: what is wrong with an issuer is wrong with all of them."""
     [cluster] = worlds.state(world).clusters
     return worlds.with_state(world, clusters=(replace(cluster, guests=(worlds.guest(world, GUEST),)),))
 
 
-_PATH = "idstack:hostedClusters[0].vnetID"
 _SIGN_IN_REFUSED = SeenAccess(
     server="the management cluster",
     who="the stack",
@@ -68,27 +79,17 @@ FAULTS: Final = (
     of_stack("no sign-in to Azure", "azure", changes.signed_out),
     of_stack("a refused sign-in", "permissions", lambda world: replace(world, access=_SIGN_IN_REFUSED)),
     of_stack("a missing kind", "permissions", changes.access(missing=("kinds: x",), hint="install it")),
-    InjectedFault(
-        "a client secret of somebody",
-        "added-credentials",
-        ISSUED,
-        changes.added("client secret x of y (z)"),
-    ),
-    of_cluster("a refused value of a cluster", "settings", changes.value(CLUSTER, _PATH)),
-    of_stack("a refused value", "settings", changes.value(None, "idstack:location")),
+    of_issued("a client secret of somebody", "added-credentials", changes.added("client secret x of y (z)")),
+    of_cluster("a refused value of a cluster", "settings", changes.value("hostedClusters", 0, "vnetID")),
+    of_stack("a refused value", "settings", changes.value("location")),
     of_stack("never brought up", "brought-up", changes.never_up),
     InjectedFault("a new cluster", "brought-up", None, changes.enabled(hc2=(IMPORTED,)), cluster="hc2"),
     of_cluster("a new identity", "brought-up", changes.enabled(hc1=("imageRegistry",))),
-    InjectedFault(
-        "another secret in the HostedCluster",
-        "hosted-cluster",
-        IMPORTED,
-        changes.hosted_cluster("credentialsSecretName"),
+    of_imported(
+        "another secret in the HostedCluster", "hosted-cluster", changes.hosted_cluster("credentialsSecretName")
     ),
-    InjectedFault(
-        "another client in the HostedCluster", "hosted-cluster", IMPORTED, changes.hosted_cluster("clientID")
-    ),
-    InjectedFault("an identity missing in the HostedCluster", "hosted-cluster", IMPORTED, changes.hosted_cluster(None)),
+    of_imported("another client in the HostedCluster", "hosted-cluster", changes.hosted_cluster("clientID")),
+    of_imported("an identity missing in the HostedCluster", "hosted-cluster", changes.hosted_cluster(None)),
     of_stack("vault deleted", "vault", changes.vault_gone),
     of_stack("access policies", "vault", changes.vault(uses_roles=False)),
     of_stack("vault of another tenant", "vault", changes.vault(tenant_id=OTHER)),
@@ -100,137 +101,113 @@ FAULTS: Final = (
         "reader-role",
         changes.reader_role(worlds.role(OTHER, "/roles/4633458b-17de-408a-b874-0445c86b69e6")),
     ),
-    InjectedFault("reader's role on a secret", "secret-reader", IMPORTED, changes.secret_reader(None)),
+    of_imported("reader's role on a secret", "secret-reader", changes.secret_reader(None)),
     of_stack("no rotation of secrets", "secret-rotation", changes.add_on(enableSecretRotation="false")),
     of_stack("a slow poll", "secret-rotation", changes.add_on(rotationPollInterval="12h")),
-    InjectedFault("secret deleted", "secret", IMPORTED, changes.secret_gone),
-    InjectedFault("secret disabled", "secret", IMPORTED, changes.secret(enabled=False)),
-    InjectedFault("secret expired", "secret", ISSUED, changes.secret_expired),
-    InjectedFault(
-        "secret of the future",
-        "secret",
-        IMPORTED,
-        lambda world: changes.secret(not_before=world.now + 60 * _MINUTES)(world),
+    of_imported("secret deleted", "secret", changes.secret_gone),
+    of_imported("secret disabled", "secret", changes.secret(enabled=False)),
+    of_issued("secret expired", "secret", changes.secret_expired),
+    of_imported(
+        "secret of the future", "secret", lambda world: changes.secret(not_before=world.now + 60 * _MINUTES)(world)
     ),
-    InjectedFault("another certificate", "secret", IMPORTED, changes.secret(tags={"thumbprint": "F" * 40})),
-    InjectedFault("class deleted", "class", IMPORTED, changes.class_gone),
-    InjectedFault("class of another tenant", "class", IMPORTED, changes.class_parameters(tenantId=OTHER)),
-    InjectedFault("class of another vault", "class", IMPORTED, changes.class_parameters(keyvaultName="kv-elsewhere")),
-    InjectedFault("class as another reader", "class", IMPORTED, changes.class_parameters(userAssignedIdentityID=OTHER)),
-    InjectedFault("class with pod identity", "class", IMPORTED, changes.class_parameters(usePodIdentity="true")),
-    InjectedFault("class with another encoding", "class", IMPORTED, changes.objects("utf-8", "base64")),
-    InjectedFault("class with another secret", "class", IMPORTED, changes.objects("objectName: {}", "objectName: x")),
-    InjectedFault("class that is not YAML", "class", IMPORTED, changes.class_parameters(objects="array: [")),
-    InjectedFault("reader not on the nodes", "mount", IMPORTED, changes.unmounted(UNASSIGNED)),
-    InjectedFault("role not applied yet", "mount", IMPORTED, changes.unmounted(FORBIDDEN)),
-    InjectedFault(
-        "value in another encoding", "mount", IMPORTED, changes.unmounted("base64 decoding of x failed: illegal data")
+    of_imported("another certificate", "secret", changes.secret(tags={"thumbprint": "F" * 40})),
+    of_imported("class deleted", "class", changes.class_gone),
+    of_imported("class of another tenant", "class", changes.class_parameters(tenantId=OTHER)),
+    of_imported("class of another vault", "class", changes.class_parameters(keyvaultName="kv-elsewhere")),
+    of_imported("class as another reader", "class", changes.class_parameters(userAssignedIdentityID=OTHER)),
+    of_imported("class with pod identity", "class", changes.class_parameters(usePodIdentity="true")),
+    of_imported("class with another encoding", "class", changes.objects("utf-8", "base64")),
+    of_imported("class with another secret", "class", changes.objects("objectName: {}", "objectName: x")),
+    of_imported("class that is not YAML", "class", changes.class_parameters(objects="array: [")),
+    of_imported("reader not on the nodes", "mount", changes.unmounted(UNASSIGNED)),
+    of_imported("role not applied yet", "mount", changes.unmounted(FORBIDDEN)),
+    of_imported("value in another encoding", "mount", changes.unmounted("base64 decoding of x failed: illegal data")),
+    of_imported(
+        "no driver", "mount", changes.unmounted("driver name x not found in the list of registered CSI drivers")
     ),
-    InjectedFault(
-        "no driver",
-        "mount",
-        IMPORTED,
-        changes.unmounted("driver name x not found in the list of registered CSI drivers"),
-    ),
-    InjectedFault("rotation fails", "mount", ISSUED, changes.old_version),
-    InjectedFault("pod without volume", "volume", IMPORTED, changes.without_volume),
-    InjectedFault("volume of another class", "volume", IMPORTED, changes.other_class),
-    InjectedFault("no pod", "volume", IMPORTED, changes.without_pod),
-    InjectedFault("another mount path", "volume", IMPORTED, changes.wrong_path),
-    InjectedFault("another path in the variable", "volume", IMPORTED, changes.wrong_variable),
-    InjectedFault("no cloud configuration", "pod", ISSUED, changes.without_config),
-    InjectedFault("a container that crashes", "pod", ISSUED, changes.crashes),
-    InjectedFault("no kubelet", "pod", IMPORTED, changes.without_kubelet),
-    InjectedFault(
+    of_issued("rotation fails", "mount", changes.old_version),
+    of_imported("pod without volume", "volume", changes.without_volume),
+    of_imported("volume of another class", "volume", changes.other_class),
+    of_imported("no pod", "volume", changes.without_pod),
+    of_imported("another mount path", "volume", changes.wrong_path),
+    of_imported("another path in the variable", "volume", changes.wrong_variable),
+    of_issued("no cloud configuration", "pod", changes.without_config),
+    of_issued("a container that crashes", "pod", changes.crashes),
+    of_imported("no kubelet", "pod", changes.without_kubelet),
+    of_issued(
         "a document that names another file",
         "path",
-        ISSUED,
         lambda world: worlds.with_reports(
             worlds.unloaded(world, ISSUED, "credential file /x: found no readable file"), ISSUED, file="/mnt/certs/x"
         ),
     ),
-    InjectedFault(
+    of_issued(
         "a document that names no file",
         "path",
-        ISSUED,
         lambda world: worlds.with_reports(
             worlds.unloaded(world, ISSUED, 'cloud config /etc/cloud.conf: found an empty "aadMSI"'), ISSUED, file=None
         ),
     ),
-    InjectedFault(
+    of_imported(
         "a document that is not JSON",
         "document",
-        IMPORTED,
         lambda world: worlds.unloaded(world, IMPORTED, "credential document: 1 problem - found no JSON object"),
     ),
-    InjectedFault(
+    of_imported(
         "the document of another client",
         "document",
-        IMPORTED,
         lambda world: worlds.with_reports(
             worlds.denied(world, IMPORTED, 403, "403 AuthorizationFailed"), IMPORTED, client_id=OTHER
         ),
     ),
-    InjectedFault(
+    of_imported(
         "a document that expired",
         "document",
-        IMPORTED,
         lambda world: worlds.with_reports(
             worlds.refused(world, IMPORTED, "AADSTS7000222: expired"), IMPORTED, expires=world.now - _MINUTES
         ),
     ),
-    InjectedFault(
+    of_issued(
         "a document that was not loaded again",
         "document",
-        ISSUED,
         lambda world: worlds.with_reports(worlds.refused(world, ISSUED, NOT_REGISTERED), ISSUED, thumbprint="F" * 40),
     ),
-    InjectedFault(
+    of_guest(
         "issuer closed",
         "issuer",
-        GUEST,
         lambda world: of_one_guest(changes.published(keys=(), problem="409 PublicAccessNotPermitted")(world)),
     ),
-    InjectedFault(
-        "key withdrawn", "published-key", GUEST, lambda world: of_one_guest(changes.published(keys=("kid-1",))(world))
-    ),
-    InjectedFault("identity gone", "managed-identity", GUEST, changes.without_managed_identity),
-    InjectedFault(
+    of_guest("key withdrawn", "published-key", lambda world: of_one_guest(changes.published(keys=("kid-1",))(world))),
+    of_guest("identity gone", "managed-identity", changes.without_managed_identity),
+    of_guest(
         "identity made again",
         "managed-identity",
-        GUEST,
         lambda world: worlds.with_managed_identity(world, GUEST, client_id=OTHER),
     ),
-    InjectedFault("no trust", "federated-credential", GUEST, changes.trusted(subject="system:serviceaccount:x:y")),
-    InjectedFault(
-        "trust for another audience",
-        "federated-credential",
-        GUEST,
-        changes.trusted(audiences=("api://AzureADTokenExchange",)),
+    of_guest("no trust", "federated-credential", changes.trusted(subject="system:serviceaccount:x:y")),
+    of_guest(
+        "trust for another audience", "federated-credential", changes.trusted(audiences=("api://AzureADTokenExchange",))
     ),
-    InjectedFault("trust in another issuer", "federated-credential", GUEST, changes.trusting_another_issuer),
-    InjectedFault(
+    of_guest("trust in another issuer", "federated-credential", changes.trusting_another_issuer),
+    of_guest(
         "token refused",
         "exchange",
-        GUEST,
         lambda world: worlds.with_token_probe(world, "AADSTS700213: No matching federated identity record found"),
     ),
-    InjectedFault("registration removed", "registration", ISSUED, changes.application({"certificates": {}})),
-    InjectedFault("registration ended", "registration", ISSUED, changes.registration_ended),
-    InjectedFault("application gone", "registration", ISSUED, changes.application(None)),
-    InjectedFault("no service principal", "registration", ISSUED, changes.application({"is_enabled": None})),
-    InjectedFault("principal disabled", "registration", ISSUED, changes.application({"is_enabled": False})),
-    InjectedFault(
-        "a managed identity deleted", "sign-in", IMPORTED, changes.refused(IMPORTED, "AADSTS700016: not found")
-    ),
-    InjectedFault("authority out of reach", "sign-in", ISSUED, changes.refused(ISSUED, "Connection refused")),
-    InjectedFault("role gone", "role", IMPORTED, changes.identity_role()),
-    InjectedFault("role of somebody else", "role", IMPORTED, changes.identity_role(principal_id=OTHER)),
-    InjectedFault("another role", "role", IMPORTED, changes.identity_role(role_definition_id=OTHER)),
-    InjectedFault("a custom role lost an action", "actions", ISSUED, changes.custom_role(changes.without_joining)),
-    InjectedFault("a custom role takes actions away", "actions", ISSUED, changes.custom_role(changes.all_but_subnets)),
+    of_issued("registration removed", "registration", changes.application({"certificates": {}})),
+    of_issued("registration ended", "registration", changes.registration_ended),
+    of_issued("application gone", "registration", changes.application(None)),
+    of_issued("no service principal", "registration", changes.application({"is_enabled": None})),
+    of_issued("principal disabled", "registration", changes.application({"is_enabled": False})),
+    of_imported("a managed identity deleted", "sign-in", changes.refused(IMPORTED, "AADSTS700016: not found")),
+    of_issued("authority out of reach", "sign-in", changes.refused(ISSUED, "Connection refused")),
+    of_imported("role gone", "role", changes.identity_role()),
+    of_imported("role of somebody else", "role", changes.identity_role(principal_id=OTHER)),
+    of_imported("another role", "role", changes.identity_role(role_definition_id=OTHER)),
+    of_issued("a custom role lost an action", "actions", changes.custom_role(changes.without_joining)),
+    of_issued("a custom role takes actions away", "actions", changes.custom_role(changes.all_but_subnets)),
     InjectedFault("no role at one of two vaults", "actions", "kms", changes.at_a_second_vault),
-    InjectedFault("denied with its role", "proof-call", IMPORTED, changes.denied(403, "403 Forbidden")),
-    InjectedFault("network gone", "proof-call", IMPORTED, changes.denied(404, "404 ResourceNotFound")),
+    of_imported("denied with its role", "proof-call", changes.denied(403, "403 Forbidden")),
+    of_imported("network gone", "proof-call", changes.denied(404, "404 ResourceNotFound")),
     of_cluster("a condition", "conditions", changes.condition),
 )

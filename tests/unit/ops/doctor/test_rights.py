@@ -123,7 +123,7 @@ def test_a_mounted_version_is_beside_the_vaults_if_that_was_read(monkeypatch: py
     monkeypatch.setattr(examination, "read_world", lambda *_: world)
     names = {identity.identity: identity.secret for identity in known(world.state).identities}
 
-    found = examine(Engine("dev")).cluster
+    found = examine(Engine("dev"), {}).cluster
 
     assert found is not None
     read = {name: known(healthy.secrets[name]) for name in others}
@@ -138,7 +138,7 @@ def test_a_cluster_that_cannot_be_read_leaves_its_identities_unread_and_azures_c
     planes = dict.fromkeys(healthy.control_planes, REFUSED)
     monkeypatch.setattr(examination, "read_world", lambda *_: replace(healthy, control_planes=planes))
 
-    found = examine(Engine("dev"))
+    found = examine(Engine("dev"), {})
 
     assert found.unread_of_identities == found.unread != ()
     assert {found.is_broken("hc1", identity.identity) for identity in known(healthy.state).identities} == {False}
@@ -160,15 +160,11 @@ def warned(monkeypatch: pytest.MonkeyPatch, world: StackWorld, *clusters: str) -
     return ended_credentials(Engine("dev"), clusters)
 
 
-def test_credentials_that_sign_in_are_no_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sound_credentials_and_those_of_clusters_that_stay_are_no_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = changes.secret_gone(worlds.healthy())
+
     assert warned(monkeypatch, worlds.healthy(), CLUSTER) is None
-
-
-def test_a_cluster_that_is_not_deleted_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = changes.secret_gone(worlds.healthy())
-
-    assert warned(monkeypatch, world) is None
-    assert warned(monkeypatch, world, "hc2") is None
+    assert [warned(monkeypatch, gone, *deleted) for deleted in ((), ("hc2",))] == [None, None]
 
 
 def test_each_credential_that_has_ended_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from pydantic import TypeAdapter
 from identity.azure.records import RoleAssignmentRecord, SecretMetadata
 from identity.catalogue import CONTROL_PLANE
 from ops.world.expected import ExpectedIssuer, ExpectedMount, FederatedIdentity, Identity, StackState
+from ops.world.probes import ProbeStep, SeenReport
 from ops.world.seen import (
     HostedClusterCondition,
     SeenClass,
@@ -27,7 +28,6 @@ from ops.world.seen import (
     SeenIssuer,
     SeenManagedIdentity,
     SeenPod,
-    SeenReport,
     SeenWarning,
     StackWorld,
     Unread,
@@ -58,12 +58,9 @@ def with_token_probe(world: StackWorld, error: str | None = None) -> StackWorld:
     probed = {guest.identity: guest for guest in cluster.guests}
     probed[GUEST] = replace(probed[GUEST], probes=("probe-token",))
     pod = replace(known(plane(world).pods)[0], name="probe-token-5d4f8-x2x7k", is_ready=error is None, classes={})
-    report = SeenReport(
-        **dict.fromkeys(("file", "client_id", "thumbprint", "expires", "proof_status", "proof_error", "action")),
-        is_signed_in=error is None,
-        sign_in_error=error,
-        is_proven=error is None,
-    )
+    step = ProbeStep(ok=error is None, error=error)
+    loaded: dict[str, Any] = dict.fromkeys(("file", "client_id", "thumbprint", "expires"))
+    report = SeenReport(**loaded, is_ready=error is None, sign_in=step, proof=replace(step, error=None))
     world = with_state(world, clusters=(replace(cluster, guests=tuple(probed.values())),))
     seen = plane(world)
     return with_plane(world, pods=(*known(seen.pods), pod), reports={**seen.reports, pod.name: report})
@@ -195,9 +192,8 @@ def all_unmounted(world: StackWorld, message: str) -> StackWorld:
 
 def refused(world: StackWorld, field: str, error: str) -> StackWorld:
     """The probes of an identity loaded the document, and Entra ID refuses it."""
-    return with_reports(
-        world, field, is_signed_in=False, sign_in_error=error, is_proven=False, proof_status=None, proof_error=None
-    )
+    unproven = replace(report_of(world, field).proof, ok=False, status=None, error=None)
+    return with_reports(world, field, sign_in=ProbeStep(ok=False, error=error), proof=unproven)
 
 
 def unloaded(world: StackWorld, field: str, error: str) -> StackWorld:
@@ -208,7 +204,8 @@ def unloaded(world: StackWorld, field: str, error: str) -> StackWorld:
 
 def denied(world: StackWorld, field: str, status: int, error: str) -> StackWorld:
     """The probes of an identity signed in, and their call is refused."""
-    return with_reports(world, field, is_proven=False, proof_status=status, proof_error=error)
+    proof = replace(report_of(world, field).proof, ok=False, status=status, error=error)
+    return with_reports(world, field, proof=proof)
 
 
 def in_hypershift(world: StackWorld) -> StackWorld:

@@ -11,7 +11,6 @@ from identity import resource_types
 from identity.catalogue import CONTROL_PLANE, OPTIONAL
 from identity.naming import credentials_secret_name, role_definition_id
 from identity.roles import CONTRIBUTOR_ROLE, KEY_VAULT_SECRETS_USER_ROLE, MANAGED_HSM_CRYPTO_USER
-from ops.doctor.examination import Examination
 from ops.doctor.model.check import CheckResult, CheckStatus, Stage
 from ops.graph.build import RoleAtScope, build, grants
 from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, Relation, scope_name
@@ -30,8 +29,9 @@ from tests.unit.ops.graph_world import (
     assignment,
     fifty_clusters,
     small_cluster,
+    with_results,
 )
-from tests.unit.ops.stacks import refused, report
+from tests.unit.ops.stacks import answered, refused, report
 from tests.unit.ops.states import below, identity, with_parents
 from tests.unit.ops.states import grants as role_grants
 
@@ -64,8 +64,8 @@ def behind(graph: IdentityGraph, node: GraphNode, relation: Relation) -> list[Gr
 def probed(world: GraphWorld, *results: ProbeResult, found: CheckResult | None = None) -> IdentityGraph:
     """The graph with these probes of each identity, and one more result of the doctor."""
     sources = world.sources()
-    examination = Examination((*sources.examination.results, *([found] if found else ())))
-    return build(replace(sources, examination=examination, rows=[replace(row, probes=results) for row in sources.rows]))
+    examined = with_results(sources, *sources.examination.results, *([found] if found else ()))
+    return build(replace(examined, rows=[replace(row, probes=results) for row in sources.rows]))
 
 
 def test_a_reader_with_a_role_on_each_secret_holds_it_there() -> None:
@@ -82,7 +82,7 @@ def test_a_reader_with_a_role_on_each_secret_holds_it_there() -> None:
 
 
 def test_what_was_not_read_is_not_known_to_be_well() -> None:
-    graph = build(replace(one_identity().sources(), examination=Examination()))
+    graph = build(with_results(one_identity().sources()))
 
     kinds = (NodeKind.SECRET, NodeKind.IDENTITY, NodeKind.HOSTED_CLUSTER)
     assert {the(kind, graph).health for kind in kinds} == {Health.UNKNOWN}
@@ -169,8 +169,8 @@ def test_the_worst_of_its_chain_is_an_identitys_health_and_its_clusters() -> Non
 
 def test_a_refused_sign_in_is_the_pods_and_a_refused_proof_call_the_roles() -> None:
     forbidden = report(ready=False, proof={"ok": False, "status": 403, "action": "x/read", "error": "403 Forbidden"})
-    no_sign_in = probed(one_identity(), ProbeResult("probe-0", refused("AADSTS700027")))
-    no_role = probed(one_identity(), ProbeResult("probe-0", forbidden))
+    no_sign_in = probed(one_identity(), answered("probe-0", refused("AADSTS700027")))
+    no_role = probed(one_identity(), answered("probe-0", forbidden))
     [role] = [node for node in no_role.of_kind(NodeKind.ROLE) if node.cluster]
 
     assert (the(NodeKind.POD, no_sign_in).health, the(NodeKind.POD, no_sign_in).reason) == (
@@ -230,7 +230,7 @@ def test_a_service_account_is_as_its_probe_says() -> None:
     trusted = tuple(FederatedCredential(subject.suffix, subject.subject, "exists") for subject in row.workload.subjects)
     world.managed.append(ManagedIdentityRow("hc2", "disk", CLIENT, f"{VAULT_ID}/disk", "role", "exists", trusted))
     probe = TokenProbe("hc2", "clusters-hc2", row, CLIENT, first.subject, row.workload.token, "probe-disk")
-    world.accounts.append(TokenRow(probe, ProbeResult("probe-disk", refused("AADSTS700213: no match"))))
+    world.accounts.append(TokenRow(probe, answered("probe-disk", refused("AADSTS700213: no match"))))
 
     accounts = [node for node in world.graph().nodes if node.kind is NodeKind.SERVICE_ACCOUNT]
 
@@ -389,7 +389,7 @@ def test_a_finding_about_every_probe_is_on_a_pod_whose_probe_is_silent() -> None
 
 
 def test_what_is_broken_without_a_finding_names_the_doctor() -> None:
-    graph = probed(one_identity(), ProbeResult("probe-0", refused("AADSTS700027")))
+    graph = probed(one_identity(), answered("probe-0", refused("AADSTS700027")))
 
     fix = f"`.venv/bin/idstack doctor --stack prod --identity hc1/{ROW.field}`"
     broken = [node for node in graph.nodes if node.health is Health.ERROR]

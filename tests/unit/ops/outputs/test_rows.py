@@ -11,7 +11,7 @@ from ops.outputs.rows import Row, has_probes, rows, token_probes, token_rows
 from ops.outputs.tables import tokens
 from ops.world.probes import ProbeResult, ProbeResults
 from tests.unit.ops.outputs.test_tables import MOUNTS, granted
-from tests.unit.ops.stacks import NAMESPACE, OUTPUTS, output, refused, report
+from tests.unit.ops.stacks import NAMESPACE, OUTPUTS, answered, output, refused, report
 
 NOW = datetime(2026, 11, 21, 17, 0, tzinfo=UTC)
 
@@ -34,8 +34,8 @@ def test_rows_are_those_of_each_hosted_cluster_in_the_catalogues_order() -> None
 
 
 def test_an_identity_has_a_probe_for_each_mount_and_is_green_if_all_are() -> None:
-    ready = ProbeResult("probe-kms-0", report())
-    failing = ProbeResult("probe-kms-2-0", refused("AADSTS700027: not registered"))
+    ready = answered("probe-kms-0", report())
+    failing = answered("probe-kms-2-0", refused("AADSTS700027: not registered"))
     both = ProbeResults({(NAMESPACE, "probe-kms"): ready, (NAMESPACE, "probe-kms-2"): ready})
     one = ProbeResults({(NAMESPACE, "probe-kms"): ready, (NAMESPACE, "probe-kms-2"): failing})
     assert [row.is_green for row in rows(OUTPUTS, both)] == [False, False, True]
@@ -50,7 +50,7 @@ def test_days_left_are_rounded_down_and_negative_afterwards() -> None:
 
 
 def test_the_document_for_scripts_has_every_fact_of_the_row() -> None:
-    probes = ProbeResults({(NAMESPACE, "probe-ingress"): ProbeResult("probe-ingress-0", report())})
+    probes = ProbeResults({(NAMESPACE, "probe-ingress"): answered("probe-ingress-0", report())})
     assert rows(OUTPUTS, probes)[1].to_json(NOW) == {
         "cluster": "hc1",
         "identity": "ingress",
@@ -104,7 +104,7 @@ def test_each_service_account_of_a_self_managed_cluster_has_a_row() -> None:
         "clientID": CLIENT,
         "subject": "system:serviceaccount:openshift-ingress-operator:ingress-operator",
         "pod": "probe-ingress",
-        "report": proven.report,
+        "report": proven.report and proven.report.document,
         "problem": None,
     }
 
@@ -120,10 +120,10 @@ def test_a_stack_of_workload_identities_alone_creates_no_probes() -> None:
 
 def test_the_table_shows_file_proof_call_and_entras_code() -> None:
     proven = granted("probe-ingress", TOKEN, "Microsoft.Network/virtualNetworks/subnets/read")
-    unknown = ProbeResult("probe-node-pool-mgmt", refused(WITHDRAWN, f"{MOUNTS}/clusters-hc2/p{TOKEN}"))
+    unknown = answered("probe-node-pool-mgmt", refused(WITHDRAWN, f"{MOUNTS}/clusters-hc2/p{TOKEN}"), MOUNTS)
     console = Console(width=250, record=True)
 
-    console.print(tokens(token_rows(PROBES, probed(probe_ingress=proven, probe_node_pool_mgmt=unknown)), MOUNTS, 250))
+    console.print(tokens(token_rows(PROBES, probed(probe_ingress=proven, probe_node_pool_mgmt=unknown))))
 
     lines = [" ".join(line.split()) for line in console.export_text().splitlines()]
     assert f"hc2 nodePoolManagement kube-system:capi-provider {TOKEN} {WITHDRAWN} not yet" in lines

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from rich.table import Table
 
 from ops.outputs.rows import Row
-from ops.outputs.tables import counted, credentials, sign_ins
+from ops.outputs.tables import FittedTable, counted, credentials, sign_ins
 from ops.world.probes import ProbeResult
-from tests.unit.ops.stacks import refused, report
+from tests.unit.ops.stacks import answered, refused, report
 
 GOLDEN = Path(__file__).parent / "golden"
 MOUNTS = Path("/state/mounts")
@@ -41,7 +40,7 @@ def row(identity: str, secret_provider_class: str, secret: str, *probes: ProbeRe
 def granted(pod: str, path: str, action: str) -> ProbeResult:
     """A ready probe whose credential is at `path` in the pod."""
     proof = {"ok": True, "status": 200, "action": action, "error": None, "at": "2026-11-21T17:00:00Z"}
-    return ProbeResult(pod, report(f"{MOUNTS}/clusters-hc1/{pod}{path}", proof=proof))
+    return answered(pod, report(f"{MOUNTS}/clusters-hc1/{pod}{path}", proof=proof), MOUNTS)
 
 
 def proven(identity: str, name: str, secret: str, mount: str, action: str, *others: ProbeResult) -> Row:
@@ -66,7 +65,7 @@ GREEN = [
     proven("kms", "kms", "kms-hc1-json", "/mnt/certs", _ENCRYPT, _SECOND),
 ]
 _MOUNTED = f"{MOUNTS}/clusters-hc1/probe-ingress/mnt/certs/ingress-hc1-json"
-_REFUSED = ProbeResult("probe-ingress", refused(NOT_REGISTERED, _MOUNTED))
+_REFUSED = answered("probe-ingress", refused(NOT_REGISTERED, _MOUNTED), MOUNTS)
 _PENDING = ProbeResult("probe-disk-csi", None, "the pod is pending: ContainerCreating: MountVolume.SetUp failed")
 FAILING = [
     GREEN[0],
@@ -75,7 +74,7 @@ FAILING = [
 ]
 
 
-def printed(table: Table, width: int) -> str:
+def printed(table: FittedTable, width: int) -> str:
     """The table on a screen without colours, blanks at line ends left out."""
     console = Console(width=width, color_system=None)
     with console.capture() as capture:
@@ -89,51 +88,51 @@ def golden(name: str) -> str:
 
 @pytest.mark.parametrize(("screen", "width"), [("80", 80), ("120", 120), ("wide", 1000)])
 def test_tables_look_as_in_the_golden_files(screen: str, width: int) -> None:
-    assert printed(sign_ins(GREEN, MOUNTS, width), width) == golden(f"sign-ins-{screen}")
+    assert printed(sign_ins(GREEN), width) == golden(f"sign-ins-{screen}")
     if screen != "120":
-        assert printed(sign_ins(FAILING, MOUNTS, width), width) == golden(f"failures-{screen}")
-        assert printed(credentials(GREEN, NOW, width), width) == golden(f"status-{screen}")
-    assert printed(sign_ins([], MOUNTS, width), width).strip() == ""
+        assert printed(sign_ins(FAILING), width) == golden(f"failures-{screen}")
+        assert printed(credentials(GREEN, NOW), width) == golden(f"status-{screen}")
+    assert printed(sign_ins([]), width).strip() == ""
 
 
 def test_status_without_reachable_probes_has_no_live_columns() -> None:
     unreachable = [replace(credential, probes=()) for credential in GREEN]
-    text = printed(credentials(unreachable, NOW, 1000), 1000)
+    text = printed(credentials(unreachable, NOW), 1000)
     assert text.splitlines()[0].split("  ")[-1] == "days left"
-    assert "sign-in" not in printed(credentials(unreachable, NOW, 80), 80)
+    assert "sign-in" not in printed(credentials(unreachable, NOW), 80)
 
 
 @pytest.mark.parametrize(("width", "probes"), [(120, True), (80, False)])
 def test_status_takes_two_lines_for_an_identity_where_they_fit(width: int, probes: bool) -> None:
     shown = GREEN if probes else [replace(credential, probes=()) for credential in GREEN]
-    lines = [line for line in printed(credentials(shown, NOW, width), width).splitlines() if line.strip()]
+    lines = [line for line in printed(credentials(shown, NOW), width).splitlines() if line.strip()]
 
     assert len(lines) == 2 + 1 + 2 * len(GREEN), "headings, a rule, and the identities"
 
 
 def test_status_shows_the_first_failure_among_the_mounts() -> None:
     kms = GREEN[3]
-    failing = replace(kms, probes=(kms.probes[0], ProbeResult("probe-kms-2", refused("AADSTS700016: no application"))))
-    assert "AADSTS700016: no application  not yet" in printed(credentials([failing], NOW, 1000), 1000)
+    failing = replace(kms, probes=(kms.probes[0], answered("probe-kms-2", refused("AADSTS700016: no application"))))
+    assert "AADSTS700016: no application  not yet" in printed(credentials([failing], NOW), 1000)
 
 
 @pytest.mark.parametrize("width", range(20, 220, 5))
 def test_no_word_is_broken_and_80_columns_are_enough(width: int) -> None:
-    for table, rows in ((sign_ins(FAILING, MOUNTS, width), FAILING), (credentials(GREEN, NOW, width), GREEN)):
+    for table, rows in ((sign_ins(FAILING), FAILING), (credentials(GREEN, NOW), GREEN)):
         text = printed(table, width)
         names = {name for row in rows for name in (row.identity, row.secret_provider_class)}
         assert names <= set(text.split())
         assert width < 80 or max(map(len, text.splitlines())) <= width
-    assert set(NOT_REGISTERED.split()) <= set(printed(sign_ins(FAILING, MOUNTS, width), width).split())
+    assert set(NOT_REGISTERED.split()) <= set(printed(sign_ins(FAILING), width).split())
 
 
 @pytest.mark.parametrize("width", [80, 120, 1000])
 def test_the_longest_name_of_a_secret_is_not_broken_either(width: int) -> None:
     path = f"/mnt/certs/{'s' * 127}"
     longest = replace(GREEN[0], probes=(granted("probe-cpo", path, "Microsoft.Compute/disks/read"),))
-    assert path in printed(sign_ins([longest], MOUNTS, width), width).split()
-    elsewhere = replace(GREEN[0], probes=(ProbeResult("probe-cpo", report("/mnt/certs/cpo-hc1-json")),))
-    assert "/mnt/certs/cpo-hc1-json" in printed(sign_ins([elsewhere], MOUNTS, width), width).split()
+    assert path in printed(sign_ins([longest]), width).split()
+    elsewhere = replace(GREEN[0], probes=(answered("probe-cpo", report("/mnt/certs/cpo-hc1-json")),))
+    assert "/mnt/certs/cpo-hc1-json" in printed(sign_ins([elsewhere]), width).split()
 
 
 def test_one_is_singular() -> None:
@@ -144,7 +143,7 @@ def test_days_left_are_green_then_yellow_then_red() -> None:
     def colours(days: int) -> str:
         console = Console(width=1000, color_system="standard", force_terminal=True)
         with console.capture() as capture:
-            console.print(credentials([replace(GREEN[0], not_after=NOW + timedelta(days=days), probes=())], NOW, 1000))
+            console.print(credentials([replace(GREEN[0], not_after=NOW + timedelta(days=days), probes=())], NOW))
         return capture.get()
 
     assert "\x1b[32m14" in colours(14)

@@ -58,7 +58,7 @@ def screen(found: Rehearsal, width: int = 200) -> str:
     """What a person reads."""
     console = Console(width=width, highlight=False, soft_wrap=True)
     with console.capture() as captured:
-        console.print(report.screen(found, (), console.width))
+        console.print(report.screen(found, ()))
     return captured.get()
 
 

@@ -215,9 +215,8 @@ def test_a_refused_value_belongs_to_its_hosted_cluster(engine: FakeEngine) -> No
 
     found = known(read_configuration(Engine("dev")))
 
-    [refused] = [value for value in found.refused if value.path == "idstack:hostedClusters[0].vnetID"]
-    assert (refused.cluster, refused.found) == ("hc1", '"vnet-1"')
-    assert found.identities == {}
+    [refused] = [value for value in found.refused if value.place == ("hostedClusters", 0, "vnetID")]
+    assert (found.cluster_of(refused), refused.found, found.identities) == ("hc1", '"vnet-1"', {})
 
 
 def test_a_secret_key_is_named_and_not_decrypted(engine: FakeEngine) -> None:

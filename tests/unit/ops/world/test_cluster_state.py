@@ -7,12 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from identity.aks.api_server import ApiServer
 from identity.resource_types import STACK
 from localcloud.testing.hosts import Serve
-from ops.outputs.tables import conditions_table, mounts_table
 from ops.world.cluster_state import ClusterState, compare, read_control_planes
 from ops.world.expected import expected
 from ops.world.seen import HostedClusterCondition, Part
@@ -174,31 +172,3 @@ def test_a_cluster_that_is_not_there_yet_is_no_error(server: ApiServer, api: Fak
     found = read(server, OUTPUTS, VERSIONS)
 
     assert found == ClusterState(unread=("the conditions of hc1: there is no HostedCluster clusters/hc1",))
-
-
-def test_scripts_get_it_by_cluster_and_identity(server: ApiServer) -> None:
-    document = read(server, OUTPUTS, VERSIONS).to_json()
-
-    assert document["conditions"]["hc1"][2] == {
-        "type": "ValidAzureKMSConfig",
-        "status": "False",
-        "reason": "AzureError",
-        "message": "encrypt failed: 403",
-        "expected": False,
-    }
-    assert document["mounts"]["hc1"]["kms"] == [
-        {"pod": "kube-apiserver-0", "version": "3333", "vaultVersion": "3333", "state": "current"}
-    ]
-    assert document["unread"] == []
-
-
-def test_the_tables_name_what_is_wrong_and_hide_what_is_not(server: ApiServer) -> None:
-    found = read(server, OUTPUTS, VERSIONS)
-    console = Console(width=200)
-    with console.capture() as capture:
-        console.print(conditions_table(found.conditions, 200), mounts_table(found.mounts, 200))
-
-    lines = [" ".join(line.split()) for line in capture.get().splitlines()]
-    assert "hc1 ValidAzureKMSConfig False AzureError encrypt failed: 403" in lines
-    assert not any("EtcdAvailable" in line for line in lines)
-    assert "hc1 ingress ingress-operator-0 1111 old" in lines

@@ -131,7 +131,7 @@ def test_a_report_comes_through_the_api_server(api: FakeApiServer, server: ApiSe
 
     found = known(seen(server).reports[POD])
 
-    assert (found.is_signed_in, found.sign_in_error) == (False, "AADSTS700027: not registered")
+    assert (found.sign_in.ok, found.sign_in.error) == (False, "AADSTS700027: not registered")
     assert (found.file, found.client_id) == ("/mnt/certs/ingress-hc1-json", "6f2c1e7a-0000-4000-8000-00000000bbbb")
 
 
@@ -144,7 +144,7 @@ def test_on_this_machine_a_report_is_read_at_the_pod_without_the_mounts_folder(
 
     found = known(seen(server, mounts=tmp_path).reports[POD])
 
-    assert (found.file, found.is_proven, found.proof_status) == ("/mnt/certs/ingress-hc1-json", True, 200)
+    assert (found.file, found.proof.ok, found.proof.status) == ("/mnt/certs/ingress-hc1-json", True, 200)
 
 
 def test_of_hypershift_the_hosted_cluster_is_read_and_no_probe(api: FakeApiServer, server: ApiServer) -> None:

@@ -15,7 +15,17 @@ from starlette.routing import Route
 
 from localcloud.testing.hosts import Serve
 from ops.world.probes import ProbeResult, ProbeResults, ProbesUnreachableError, read
-from tests.unit.ops.stacks import NAMESPACE, FakeCluster, probe, refused, report, running, write_kubeconfig
+from tests.unit.ops.stacks import (
+    NAMESPACE,
+    FakeCluster,
+    answered,
+    local_environment,
+    probe,
+    refused,
+    report,
+    running,
+    write_kubeconfig,
+)
 
 INGRESS = (NAMESPACE, "probe-ingress")
 Read = Callable[[], ProbeResults]
@@ -31,7 +41,7 @@ def cluster() -> FakeCluster:
 def answers(cluster: FakeCluster, serve_plain: Serve, tmp_path: Path) -> Read:
     """Reads the probes of the cluster."""
     kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", serve_plain(cluster.app()))
-    return lambda: read(kubeconfig)
+    return lambda: read(local_environment(tmp_path, kubeconfig))
 
 
 def test_a_ready_probes_report_is_read_at_its_pods_address(
@@ -39,8 +49,9 @@ def test_a_ready_probes_report_is_read_at_its_pods_address(
 ) -> None:
     cluster.add_pod("probe-ingress", **running(serve_plain(probe(report()))))
     found = answers().of(*INGRESS)
-    assert found == ProbeResult("probe-ingress-0", report())
+    assert found == answered("probe-ingress-0", report())
     assert found.is_ready
+    assert found.to_json()["report"] == report()
     assert cluster.selectors == ["app.kubernetes.io/name=credential-probe"]
 
 
@@ -49,7 +60,7 @@ def test_a_probe_that_is_not_ready_is_read_in_spite_of_its_503(
 ) -> None:
     cluster.add_pod("probe-ingress", **running(serve_plain(probe(refused("AADSTS700027: not registered")))))
     found = answers().of(*INGRESS)
-    assert found.report == refused("AADSTS700027: not registered")
+    assert found == answered("probe-ingress-0", refused("AADSTS700027: not registered"))
     assert not found.is_ready
 
 
@@ -61,9 +72,9 @@ def test_every_probe_has_its_own_report_in_its_own_namespace(
     cluster.add_pod("probe-ingress", namespace="clusters-hc2", **other)
     cluster.add_pod("probe-kms-2", **running(serve_plain(probe(report("/mnt/kms/kms-hc1-json")))))
     found = answers()
-    assert found.of("clusters-hc2", "probe-ingress").report == report("/mnt/certs/ingress-hc2-json")
-    assert found.of(NAMESPACE, "probe-kms-2").report == report("/mnt/kms/kms-hc1-json")
-    assert found.of(*INGRESS).report == report()
+    assert found.of("clusters-hc2", "probe-ingress").to_json()["report"] == report("/mnt/certs/ingress-hc2-json")
+    assert found.of(NAMESPACE, "probe-kms-2").to_json()["report"] == report("/mnt/kms/kms-hc1-json")
+    assert found.of(*INGRESS).to_json()["report"] == report()
 
 
 def test_of_two_pods_the_younger_one_speaks_and_one_that_is_going_does_not(
@@ -73,7 +84,7 @@ def test_of_two_pods_the_younger_one_speaks_and_one_that_is_going_does_not(
     cluster.add_pod("probe-ingress", created="2026-11-21T17:00:00Z", **new)
     cluster.add_pod("probe-ingress", created="2026-11-21T16:00:00Z", **old)
     cluster.add_pod("probe-ingress", created="2026-11-21T18:00:00Z", deletionTimestamp="2026-11-21T18:01:00Z", **old)
-    assert answers().of(*INGRESS) == ProbeResult("probe-ingress-0", report("/new"))
+    assert answers().of(*INGRESS) == answered("probe-ingress-0", report("/new"))
 
 
 WAITING = {
@@ -123,13 +134,13 @@ def test_an_answer_that_is_no_report_is_a_problem_of_its_row(
 def test_an_api_that_does_not_answer_or_refuses_is_unreachable(serve_plain: Serve, tmp_path: Path) -> None:
     kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1")
     with pytest.raises(ProbesUnreachableError, match=f"the Kubernetes API of {kubeconfig} does not answer"):
-        read(kubeconfig)
+        read(local_environment(tmp_path, kubeconfig))
     write_kubeconfig(kubeconfig, serve_plain(Starlette()))
     with pytest.raises(
         ProbesUnreachableError,
         match=r"refuses the list of them \(404 Not Found\)\. `.venv/bin/idstack local start` starts",
     ):
-        read(kubeconfig)
+        read(local_environment(tmp_path, kubeconfig))
 
 
 @pytest.mark.parametrize("text", [None, ""])
@@ -138,4 +149,4 @@ def test_a_kubeconfig_that_cannot_be_read_is_named(tmp_path: Path, text: str | N
     if text is not None:
         kubeconfig.write_text(text)
     with pytest.raises(ProbesUnreachableError, match=f"{kubeconfig} does not exist, or is not a kubeconfig"):
-        read(kubeconfig)
+        read(local_environment(tmp_path, kubeconfig))
