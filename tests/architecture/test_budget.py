@@ -12,14 +12,14 @@ from tests.architecture.source import CLOUD, ROOT
 
 _CLOUDS_TESTS: Final = CLOUD / "tests"
 BUDGET: Final[Mapping[str, int]] = {
-    "identity": 15_910,
+    "identity": 15_510,
     "components": 5_800,
     "provider plugin policies": 3_400,
-    "ops": 21_180,
+    "ops": 21_000,
     "tools": 2_600,
-    "cloud": 28_090,
-    "cloud/tests": 19_600,
-    "tests": 70_570,
+    "cloud": 27_070,
+    "cloud/tests": 19_170,
+    "tests": 69_020,
 }
 _MOST_LINES: Final = 500
 """Of a file: it tells one story."""
