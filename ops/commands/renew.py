@@ -106,8 +106,10 @@ class RenewalRun:
             self.console.print(f"{name}: left out, because {why}")
         if verdict.renewed:
             self.console.print(f"{done} now: {', '.join(identity.name for identity in verdict.renewed)}")
-            # A failed renewal must not prevent the others.
-            options = ("--continue-on-error", *_targets(verdict.renewed), *self.arguments)
+            # A failed renewal must not prevent the others. But pulumi 3.276 deletes what is replaced even if it skips
+            # the secret, which depends on that in the state, and then refuses the state.
+            goes_on = () if asked is RenewalRequest.REPLACE else ("--continue-on-error",)
+            options = (*goes_on, *_targets(verdict.renewed), *self.arguments)
             self.engine.up(options, self._environment)
         else:
             self.console.print(f"nothing is {done}")

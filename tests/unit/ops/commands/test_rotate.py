@@ -177,6 +177,7 @@ def test_revoking_now_replaces_all_in_one_run_and_says_who_waits(stack: FakeEngi
     printed = idstack("rotate", "--stack", "dev", "--identity", "kms", "--revoke", "--now")
 
     assert (printed.code, stack.renewals) == (0, [{"hc1-kms-entra-schedule": "replace"}])
+    assert not [call for call in stack.calls if "--continue-on-error" in call]
     assert printed.output.partition("renewed now: ")[0] == (
         "Every certificate is withdrawn now; then new ones are issued, proven and delivered.\n"
         "No old key can sign in any more. Tokens issued before stay valid for up to 90 minutes.\n"
