@@ -189,7 +189,9 @@ def _azure(stack: LocalStack, reader: Reader) -> AzureClient:
 
 
 def _written(world: StackWorld) -> str:
-    return TypeAdapter(StackWorld).dump_json(world, indent=1).decode()
+    """As JSON, without the folder of a local stack in the paths of the kubelet's volumes."""
+    text = TypeAdapter(StackWorld).dump_json(world, indent=1).decode()
+    return re.sub(r'(?<=")/[^"]*(?=/\.localcloud/)', "", text)
 
 
 def _comparable(world: StackWorld) -> list[str]:
