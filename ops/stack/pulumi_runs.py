@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from ops.stack import state_file
 from ops.stack.environment import ROOT, LocalPaths, is_local, local_paths, variables
 from ops.stack.errors import CommandError, RunInterruptedError
 from ops.stack.failures import failure_of
@@ -113,7 +114,8 @@ class PulumiRuns:
         return failure_of(errors, said, self.stack, self.environment, command)
 
     def _note_end(self, starting: StartingEngine, code: int, errors: str, command: str) -> None:
-        """Record the end of an engine. A failed one may have left its lock behind."""
+        """Record the end of an engine, and keep what it wrote. A failed one may have left its lock behind."""
+        state_file.keep(self.stack, self.environment.get("PULUMI_BACKEND_URL"))
         starting.end(may_have_lock=code != 0 and not is_locked(errors))
         if code == 0 and command in _LOCKING:
             self.engines.forget()

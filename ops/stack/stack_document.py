@@ -153,7 +153,7 @@ def replace_file(file: Path, text: str, *, mode: int = 0o600) -> None:
     """Write a file atomically, unless it has the text already."""
     if not file.exists() or file.read_bytes() != text.encode():
         _draft(file, text, mode).replace(file)
-        _sync(file.parent)
+        sync(file.parent)
 
 
 def write_once(file: Path, text: str) -> None:
@@ -164,7 +164,7 @@ def write_once(file: Path, text: str) -> None:
     with suppress(FileExistsError):
         os.link(draft, file)  # unlike a rename, a link never replaces a file
     draft.unlink()
-    _sync(file.parent)
+    sync(file.parent)
 
 
 def _draft(file: Path, text: str, mode: int) -> Path:
@@ -183,9 +183,9 @@ def _draft(file: Path, text: str, mode: int) -> Path:
     return draft
 
 
-def _sync(directory: Path) -> None:
-    """Sync a directory: without it a new file could be missing after a loss of power."""
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+def sync(place: Path) -> None:
+    """Sync a file, or a directory: without it a new file could be missing after a loss of power."""
+    handle = os.open(place, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -18,7 +19,7 @@ from typing import Final
 from identity.credentials import rfc3339
 from identity.settings.schema.problems import NAMESPACE
 from ops.stack.errors import CommandError
-from ops.stack.stack_document import backend_folder
+from ops.stack.stack_document import backend_folder, sync
 
 # Messages of Go's encoding/json, which the engine prints.
 _UNSOUND: Final = re.compile(r"unexpected end of JSON input|invalid character .+ (looking for|after|in) ")
@@ -81,6 +82,15 @@ def _first_damage(backend: str | None, name: str) -> StateDamagedError | None:
     directory = backend_folder(backend)
     files = [] if directory is None else sorted((directory / "stacks").rglob(name))
     return next((found for file in files if directory and (found := _damage(file, directory))), None)
+
+
+def keep(stack: str, backend: str | None) -> None:
+    """Sync the state in a folder, and its previous version; the engine does not, so that a loss of power takes both."""
+    directory = backend_folder(backend)
+    for file in [] if directory is None else (directory / "stacks").rglob(f"{stack}.json*"):
+        with suppress(OSError):  # a disk that takes no sync has taken the state nevertheless
+            sync(file)
+            sync(file.parent)
 
 
 def damage(errors: str, stack: str, backend: str | None) -> StateDamagedError | None:

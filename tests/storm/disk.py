@@ -166,6 +166,9 @@ def lose_power(stack: LocalStack, before: Image, replaced: Set[Path], share: flo
         status = path.stat()
         if now - status.st_mtime > _UNWRITTEN or path.name in _SYNCED or path.suffix in _LOGS:
             continue
+        # Of a state, which the engine replaces whole, the earlier run's command has synced each version.
+        if "stacks" in path.relative_to(stack.state).parts and before.files.get(path) == status.st_ino:
+            continue
         if path not in replaced and before.files.get(path, status.st_ino) == status.st_ino:
             # A log that has begun again is longer than what counts of it.
             end = min(_log(path, _FRAMES)[1], status.st_size) if path.name == _WAL else status.st_size

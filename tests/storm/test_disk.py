@@ -101,6 +101,8 @@ def test_a_process_that_waits_for_a_stopped_child_counts_as_stopped(stack: Local
 
 def test_a_new_file_is_cut_unless_synced_and_one_that_replaced_another_is_whole(stack: LocalStack) -> None:
     (stack.state / "old").write_text("earlier")
+    (stack.state / "stacks").mkdir()
+    (stack.state / "stacks/local.json").write_text("earlier")
     before = image(stack.state)
     (stack.state / "new").write_text("0123456789")
     (stack.state / "seal.key").write_text("0123456789")
@@ -114,6 +116,7 @@ def test_a_new_file_is_cut_unless_synced_and_one_that_replaced_another_is_whole(
 
     assert lose_power(stack, before, {stack.state / "twice"}, 0.5) == "new has 5 of 10 bytes"
     assert paths.passphrase.read_text() == passphrase
+    assert (stack.state / "stacks/local.json").read_text() == "earlier", "the command before synced it"
 
     assert {path.name: path.read_text() for path in stack.state.iterdir() if path.is_file()} == {
         "new": "01234",

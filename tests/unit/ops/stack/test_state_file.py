@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -195,3 +196,18 @@ def test_every_run_of_the_engine_names_the_file(
         with pytest.raises(StateDamagedError, match="replaces it by the copy of"):
             run()
     assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("errors", ["", "error: refused"])
+def test_after_a_run_the_state_and_its_previous_version_are_on_the_disk(
+    folder: Folder, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, errors: str
+) -> None:
+    monkeypatch.setenv("PULUMI_BACKEND_URL", folder.url)
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.fstat(handle).st_ino))
+    if errors:
+        engine.fails(errors)
+
+    with suppress(CommandError):
+        Engine("dev").refresh()
+    assert {place.stat().st_ino for place in (folder.state, folder.before, folder.state.parent)} <= {*synced}
