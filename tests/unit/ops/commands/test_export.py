@@ -109,45 +109,35 @@ def test_scripts_get_the_same_as_json(export: Export) -> None:
     commands = [line.replace("\\\n", " ") for line in (GOLDEN / "commands.txt").read_text().split("\n\n")[1:]]
     definitions, install, create, render = (shlex.split(command) for command in commands)
     cluster = document["clusters"]["hc1"]
-    assert document["stack"] == "dev"
     assert document["definitions"] == [word for word in definitions if word.startswith("https://")]
-    for words, arguments in (
-        (install[2:], cluster["install"]),
-        (create[4:], cluster["createClusterAzure"]),
-        (render[4:], cluster["renderClusterAzure"]),
-    ):
-        assert words[: len(arguments)] == arguments
-        assert all(word.startswith(("--", "$")) for word in words[len(arguments) :]), "the rest are variables"
-    assert cluster["files"] == {
-        "--managed-identities-file": "hypershift/hc1/managed-identities.json",
-        "--data-plane-identities-file": "hypershift/hc1/data-plane-identities.json",
-        "--infra-json": "hypershift/hc1/infra.json",
-    }
+    for line, key in ((install[2:], "install"), (create[4:], "createClusterAzure"), (render[4:], "renderClusterAzure")):
+        own = cluster[key]
+        assert line[: len(own)] == own
+        assert all(word.startswith(("--", "$")) for word in line[len(own) :]), "the rest are variables"
+    names = ("managed-identities", "data-plane-identities", "infra")
+    flags = ("--managed-identities-file", "--data-plane-identities-file", "--infra-json")
+    assert cluster["files"] == {flag: f"hypershift/hc1/{name}.json" for flag, name in zip(flags, names, strict=True)}
     assert cluster["manifest"] == "hypershift/hc1/hosted-cluster.yaml"
+
+
+_DOMAIN = '--external-dns-domain "$MGMT_DNS_ZONE_NAME"'
 
 
 @pytest.mark.parametrize(
     ("without", "left_out", "flags"),
     [
-        (
-            ("externalDnsDomain", "services"),
-            ["hypershift/hc1/hosted-cluster.yaml is left out: it needs externalDnsDomain"],
-            ['--external-dns-domain "$MGMT_DNS_ZONE_NAME"'],
-        ),
+        (("externalDnsDomain", "services"), {"hosted-cluster.yaml": "externalDnsDomain"}, [_DOMAIN]),
+        (("externalDnsDomain",), {}, ["--external-dns-domain-filter"]),
         (
             ("dns",),
-            [
-                "hypershift/hc1/infra.json is left out: it needs dns.baseDomain, dns.publicZoneID, dns.privateZoneID",
-                "hypershift/hc1/hosted-cluster.yaml is left out: it needs dns.baseDomain, dns.publicZoneID, "
-                "dns.privateZoneID",
-            ],
+            dict.fromkeys(("infra.json", "hosted-cluster.yaml"), "dns.baseDomain, dns.publicZoneID, dns.privateZoneID"),
             ['--base-domain "$PARENT_DNS_ZONE"'],
         ),
-        (("dnsZoneResourceGroup",), [], []),
+        (("dnsZoneResourceGroup",), {}, []),
     ],
 )
 def test_what_the_stack_does_not_know_is_a_variable(
-    export: Export, without: tuple[str, ...], left_out: list[str], flags: list[str]
+    export: Export, without: tuple[str, ...], left_out: dict[str, str], flags: list[str]
 ) -> None:
     cluster = {key: value for key, value in described().items() if key not in without}
     for key in {"services", "dns"}.intersection(without):
@@ -155,21 +145,12 @@ def test_what_the_stack_does_not_know_is_a_variable(
 
     lines = export(clusters={"hc1": cluster}).output.splitlines()
 
-    assert [line for line in lines if "is left out" in line] == left_out
+    told = [f"hypershift/hc1/{file} is left out: it needs {need}" for file, need in left_out.items()]
+    assert [line for line in lines if "is left out" in line] == told
     assert [flag for flag in flags if not any(flag in line for line in lines)] == []
+    assert any(_DOMAIN in line for line in lines) == (_DOMAIN in flags), "a cluster without host names has no domain"
     written = {Path(line) for line in lines[: lines.index("")] if "is left out" not in line}
     assert set(Path("hypershift/hc1").iterdir()) == written
-
-
-def test_a_cluster_without_host_names_is_created_without_their_domain(export: Export) -> None:
-    cluster = {key: value for key, value in described().items() if key != "externalDnsDomain"}
-
-    printed = export(clusters={"hc1": cluster}).output
-
-    _, _, install, create, render = printed.split("\n\n")
-    assert "--external-dns-domain-filter" in install
-    assert "--external-dns-domain" not in create + render
-    assert "hosted-cluster.yaml is left out" not in printed
 
 
 @pytest.mark.parametrize(
@@ -183,18 +164,6 @@ def test_clusters_of_one_domain_or_zone_give_the_filter_of_external_dns(
     printed = export(clusters={name: cluster | zone for name, cluster in clusters.items()}).output
 
     assert f"--external-dns-domain-filter {domain_filter}" in printed.split("\n\n")[2]
-
-
-@pytest.mark.parametrize(("key", "is_said"), [("privateLink", True), ("swift", False)])
-def test_a_private_link_that_hypershift_does_not_make_is_said(export: Export, key: str, is_said: bool) -> None:
-    cluster = described()
-    cluster["hostedClusterSpec"]["platform"]["azure"] |= {"topology": "Private", "private": {"type": "x", key: {}}}
-
-    printed = export(clusters={"hc1": cluster})
-
-    assert (
-        "hc1: HyperShift creates no Private Link Service with --managed-service ARO-HCP" in printed.output
-    ) == is_said
 
 
 def self_managed(name: str) -> Any:
@@ -212,18 +181,31 @@ def self_managed(name: str) -> Any:
     return cluster
 
 
-@pytest.mark.parametrize(("key", "is_installed"), [("privateLink", True), ("swift", False)])
-def test_a_self_managed_private_link_is_installed_with_its_operator(
-    export: Export, key: str, is_installed: bool
+@pytest.mark.parametrize(("key", "is_link"), [("privateLink", True), ("swift", False)])
+@pytest.mark.parametrize(
+    ("build", "told"),
+    [
+        (described, ["hc1: HyperShift creates no Private Link Service with --managed-service ARO-HCP"]),
+        (
+            self_managed,
+            [
+                "--private-platform Azure",
+                '--azure-private-creds "$AZURE_PRIVATE_CREDS"',
+                '--azure-pls-resource-group "$MGMT_INFRA_RG"',
+                "an OpenShift management cluster on Azure, not for AKS",
+            ],
+        ),
+    ],
+)
+def test_a_private_link_is_installed_with_its_operator_where_hypershift_makes_one(
+    export: Export, build: Callable[[str], Any], told: list[str], key: str, is_link: bool
 ) -> None:
-    cluster = self_managed("hc1")
+    cluster = build("hc1")
     cluster["hostedClusterSpec"]["platform"]["azure"] |= {"topology": "Private", "private": {"type": "x", key: {}}}
 
     printed = export(clusters={"hc1": cluster}).output
 
-    flags = ["--private-platform Azure", '--azure-private-creds "$AZURE_PRIVATE_CREDS"']
-    flags += ['--azure-pls-resource-group "$MGMT_INFRA_RG"', "an OpenShift management cluster on Azure, not for AKS"]
-    assert [flag in printed for flag in flags] == [is_installed] * len(flags)
+    assert [word in printed for word in told] == [is_link] * len(told)
 
 
 def test_each_way_has_a_hypershift_of_its_own(export: Export) -> None:
@@ -235,25 +217,6 @@ def test_each_way_has_a_hypershift_of_its_own(export: Export) -> None:
     assert second.startswith("hypershift install")
     assert "ARO-HCP" not in second
     assert "key-vault" not in second
-
-
-def test_a_stack_without_a_vault_is_exported(engine: FakeEngine, idstack: Idstack) -> None:
-    engine.has({"clusterSide": "hypershift", "hostedClusters": {"hc2": self_managed("hc2")}})
-
-    document = json.loads(idstack("export", "hypershift", "--stack", "dev", "--json").output)
-
-    assert set(document["clusters"]["hc2"]["files"]) == {"--workload-identities-file", "--infra-json"}
-
-
-def test_one_cluster_or_all_of_them(export: Export, folder: Path) -> None:
-    clusters = {"hc1": described(), "hc2": described("hc2")}
-
-    export("--cluster", "hc2", clusters=clusters)
-    one = sorted(path.name for path in (folder / "hypershift").iterdir())
-    export(clusters=clusters)
-
-    assert one == ["hc2"]
-    assert sorted(path.name for path in (folder / "hypershift").iterdir()) == ["hc1", "hc2"]
 
 
 @pytest.mark.parametrize(
@@ -312,12 +275,17 @@ def test_a_stack_that_owns_the_control_planes_namespace_exports_nothing(
     )
 
 
-def test_a_self_managed_cluster_beside_the_stacks_own_is_exported(export: Export) -> None:
+def test_a_self_managed_cluster_beside_the_stacks_own_is_exported_without_a_vault(
+    export: Export, engine: FakeEngine, idstack: Idstack, folder: Path
+) -> None:
     clusters = {"hc1": {**described(), "controlPlane": {"disk": {}}}, "hc2": self_managed("hc2")}
-
     both = export(clusters=clusters, clusterSide="stack")
-    one = export("--cluster", "hc2", "--json", clusters=clusters, clusterSide="stack")
+    assert (both.code, both.error.endswith("then export again; --cluster exports hc2\n")) == (1, True)
+    engine.has({"clusterSide": "stack", "hostedClusters": clusters})
 
-    assert both.code == 1
-    assert both.error.endswith("then export again; --cluster exports hc2\n")
-    assert list(json.loads(one.output)["clusters"]) == ["hc2"]
+    one = json.loads(idstack("export", "hypershift", "--stack", "dev", "--cluster", "hc2", "--json").output)
+
+    assert {name: set(found["files"]) for name, found in one["clusters"].items()} == {
+        "hc2": {"--workload-identities-file", "--infra-json"}
+    }
+    assert [path.name for path in (folder / "hypershift").iterdir()] == ["hc2"]

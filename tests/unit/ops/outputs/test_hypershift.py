@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ops.outputs.hypershift import HostedClusterExport
-from tests.unit.ops.commands.test_export import described, managed_identity
+from tests.unit.ops.commands.test_export import described
 
 
 def exported(**changes: Any) -> HostedClusterExport:
@@ -32,11 +32,18 @@ def test_without_kms_the_cli_makes_a_key_of_its_own() -> None:
     assert list(cluster.obstacles()) == []
 
 
-def test_a_key_in_a_managed_hsm_is_named_by_its_url() -> None:
-    arguments = exported(kms={"keyVaultType": "ManagedHSM"}).create.arguments
+@pytest.mark.parametrize(
+    ("cluster", "host"),
+    [
+        (exported(kms={"keyVaultType": "ManagedHSM"}), "managedhsm.azure.net"),
+        (HostedClusterExport("hc1", described(cloud="AzureUSGovernmentCloud"), Path()), "vault.usgovcloudapi.net"),
+    ],
+)
+def test_a_key_is_named_by_its_url(cluster: HostedClusterExport, host: str) -> None:
+    arguments = cluster.create.arguments
 
     key = arguments[arguments.index("--encryption-key-id") + 1]
-    assert key.startswith("https://kv-etcd-dev.managedhsm.azure.net/")
+    assert key == f"https://kv-etcd-dev.{host}/keys/hc1-etcd/0123456789abcdef0123456789abcdef"
 
 
 def test_private_access_by_private_link_has_flags() -> None:
@@ -46,12 +53,8 @@ def test_private_access_by_private_link_has_flags() -> None:
     arguments = cluster.create.arguments
     at = arguments.index("--endpoint-access")
     assert arguments[at : at + 6] == [
-        "--endpoint-access",
-        "PublicAndPrivate",
-        "--endpoint-access-private-nat-subnet-id",
-        "/subscriptions/x",
-        "--endpoint-access-private-additional-allowed-subscriptions",
-        "a,b",
+        *("--endpoint-access", "PublicAndPrivate", "--endpoint-access-private-nat-subnet-id", "/subscriptions/x"),
+        *("--endpoint-access-private-additional-allowed-subscriptions", "a,b"),
     ]
     assert list(cluster.obstacles()) == []
 
@@ -67,23 +70,10 @@ def test_private_access_by_private_link_has_flags() -> None:
             {"kms": {"keyVaultAccess": "Private"}},
             "it leaves out keyVaultAccess, which means Public, but this cluster's is Private",
         ),
-        (
-            {"kms": {"kms": {**managed_identity(9, "kms-hc1-json"), "objectEncoding": "hex"}}},
-            "it writes the encoding utf-8 for every secret, but these are stored as hex",
-        ),
     ],
 )
 def test_what_the_cli_has_no_flag_for_is_an_obstacle(changes: dict[str, Any], reason: str) -> None:
     assert list(exported(**changes).obstacles()) == [reason]
-
-
-def test_the_key_is_named_by_its_clouds_suffix() -> None:
-    cluster = HostedClusterExport("hc1", described(cloud="AzureUSGovernmentCloud"), Path())
-
-    arguments = cluster.create.arguments
-    assert arguments[arguments.index("--encryption-key-id") + 1] == (
-        "https://kv-etcd-dev.vault.usgovcloudapi.net/keys/hc1-etcd/0123456789abcdef0123456789abcdef"
-    )
 
 
 def test_a_name_that_the_cli_refuses_is_an_obstacle() -> None:
