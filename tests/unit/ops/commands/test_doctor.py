@@ -18,6 +18,8 @@ from tests.unit.access_world import FakeApiServer
 from tests.unit.identity.settings.world import ABSENT, configuration
 from tests.unit.ops.conftest import FakeEngine, Idstack
 
+ACCESS = ("doctor", "--stage", "access", "--stack", "dev")
+
 
 @pytest.fixture
 def api(cluster_api: FakeApiServer, engine: FakeEngine) -> FakeApiServer:
@@ -25,8 +27,13 @@ def api(cluster_api: FakeApiServer, engine: FakeEngine) -> FakeApiServer:
     return cluster_api
 
 
-def test_a_stack_that_lacks_nothing_is_told_so(engine: FakeEngine, idstack: Idstack, api: FakeApiServer) -> None:
-    printed = idstack("doctor", "--stage", "access", "--stack", "dev")
+@pytest.mark.parametrize("infra_id", ["hc1-infra", "example-hc1"], ids=["filled in", "a placeholder of one cluster"])
+def test_a_stack_that_lacks_nothing_is_told_so(
+    engine: FakeEngine, idstack: Idstack, api: FakeApiServer, infra_id: str
+) -> None:
+    engine.configures(**configuration(managementCluster__kubeconfig=ABSENT, hostedClusters__0__infraID=infra_id))
+
+    printed = idstack(*ACCESS)
 
     assert (printed.code, printed.output, printed.error) == (0, "dev: nothing is broken; 2 checks\n", "")
     assert not [call for call in engine.calls if call.startswith("stack ")], "access needs no state"
@@ -37,8 +44,14 @@ def test_a_kind_that_is_missing_is_named_with_what_brings_it(
 ) -> None:
     api.absent = {AZURE_CLUSTER_IDENTITIES.version}
 
-    printed = idstack("doctor", "--stage", "access", "--stack", "dev")
+    printed = idstack(*ACCESS)
+    document = json.loads(idstack(*ACCESS, "--stage", "engine", "--json").output)
 
+    engine_state, _, access = document["results"]
+    counts = {"findings": 1, "checks": 3, "identities": 0, "skipped": 0, "notChecked": 0}
+    assert (document["stack"], document["summary"], engine_state["status"]) == ("dev", counts, "ok")
+    place = {"cluster": None, "identity": None, "stage": "access", "check": "permissions", "status": "broken"}
+    assert access.items() >= place.items()
     lines = printed.output.splitlines()
     assert (printed.code, printed.error, lines[0]) == (1, "", "broken  access (permissions)")
     assert lines[1].endswith(" lacks kinds: azureclusteridentities.infrastructure.cluster.x-k8s.io/v1beta1")
@@ -54,41 +67,17 @@ def test_a_reader_is_not_taken_for_the_deployer(engine: FakeEngine, idstack: Ids
         if permission.verb in ("create", "patch", "delete")
     }
 
-    printed = idstack("doctor", "--stage", "access", "--stack", "dev")
+    printed = idstack(*ACCESS)
 
     assert printed.code == 3
     assert "not checked  access (permissions)" in printed.output
     assert "run `.venv/bin/idstack doctor --stack dev --stage access` as the deployer" in printed.output
 
 
-def test_scripts_get_every_result_and_their_numbers(engine: FakeEngine, idstack: Idstack, api: FakeApiServer) -> None:
-    api.absent = {AZURE_CLUSTER_IDENTITIES.version}
-
-    printed = idstack("doctor", "--stage", "access", "--stage", "engine", "--stack", "dev", "--json")
-
-    document = json.loads(printed.output)
-    counts = {"findings": 1, "checks": 3, "identities": 0, "skipped": 0, "notChecked": 0}
-    assert (document["stack"], document["summary"]) == ("dev", counts)
-    engine_state, _, access = document["results"]
-    assert (printed.code, engine_state["status"], access["status"]) == (1, "ok", "broken")
-    assert (access["cluster"], access["identity"], access["stage"], access["check"]) == (
-        *(None, None),
-        *("access", "permissions"),
-    )
-
-
 def test_the_access_of_a_stack_without_a_cluster_is_not_checked(engine: FakeEngine, idstack: Idstack) -> None:
-    printed = idstack("doctor", "--stage", "access", "--stack", "dev")
+    printed = idstack(*ACCESS)
 
-    assert printed.code == 3
-    assert "why    the stack dev has no managementCluster" in printed.output
-
-
-def test_a_configuration_that_is_refused_is_named(engine: FakeEngine, idstack: Idstack) -> None:
-    printed = idstack("doctor", "--stack", "dev")
-
-    assert printed.code == 1
-    assert "broken  configuration (settings)" in printed.output
+    assert (printed.code, "why    the stack dev has no managementCluster" in printed.output) == (3, True)
 
 
 @pytest.mark.parametrize("is_read", [True, False])
@@ -110,16 +99,6 @@ def test_with_placeholders_no_sign_in_is_blamed(engine: FakeEngine, idstack: Ids
     assert unread == f"not checked  {', '.join([*of_state, *of_access, *of_application])}\n    why    {why}"
 
 
-def test_a_placeholder_of_one_cluster_prevents_no_sign_in(
-    engine: FakeEngine, idstack: Idstack, api: FakeApiServer
-) -> None:
-    engine.configures(**configuration(managementCluster__kubeconfig=ABSENT, hostedClusters__0__infraID="example-hc1"))
-
-    printed = idstack("doctor", "--stage", "access", "--stack", "dev")
-
-    assert (printed.code, printed.output) == (0, "dev: nothing is broken; 2 checks\n")
-
-
 def test_a_report_that_moves_is_no_document(engine: FakeEngine, idstack: Idstack) -> None:
     printed = idstack("doctor", "--stack", "dev", "--watch", "--json")
 
@@ -135,7 +114,7 @@ def test_watching_ends_with_the_result_of_the_last_look(
     monkeypatch.setattr(doctor, "sleep", interrupted)
     api.absent = {AZURE_CLUSTER_IDENTITIES.version}
 
-    printed = idstack("doctor", "--stage", "access", "--stack", "dev", "--watch")
+    printed = idstack(*ACCESS, "--watch")
 
     assert (printed.code, "1 finding" in printed.output) == (1, True)
 
@@ -146,8 +125,8 @@ def test_waiting_ends_as_soon_as_nothing_is_broken_or_the_time_is_over(
     monkeypatch.setattr(doctor, "sleep", lambda _: api.absent.clear())
     api.absent = {AZURE_CLUSTER_IDENTITIES.version}
 
-    in_vain = idstack("doctor", "--stage", "access", "--stack", "dev", "--wait", "--timeout", "0")
-    printed = idstack("doctor", "--stage", "access", "--stack", "dev", "--wait")
+    in_vain = idstack(*ACCESS, "--wait", "--timeout", "0")
+    printed = idstack(*ACCESS, "--wait")
 
     assert (in_vain.code, "broken  access (permissions)" in in_vain.output, in_vain.error) == (1, True, "")
     assert (printed.code, printed.output) == (0, "dev: nothing is broken; 2 checks\n")

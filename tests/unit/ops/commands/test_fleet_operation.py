@@ -51,31 +51,29 @@ def _after(days: int) -> str:
     return rfc3339.render(NOW + timedelta(days=days))
 
 
-def test_stacks_on_azure_are_not_brought_up_without_a_yes(project: Path, engine: FakeEngine, idstack: Idstack) -> None:
-    printed = idstack("fleet", "up", "--environment", "dev")
-    assert printed.code == 1
-    assert "the stacks of dev are on Azure, and parallel runs cannot prompt" in printed.error
-    assert engine.calls == []
-
-
-def test_a_stack_whose_file_is_not_the_fleets_is_named_before_anything_runs(
-    project: Path, engine: FakeEngine, idstack: Idstack
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        ("up --environment dev", 1, ["the stacks of dev are on Azure, and parallel runs cannot prompt"]),
+        (
+            "up --environment dev --yes",
+            1,
+            [
+                "Pulumi.shared-dev.yaml, Pulumi.hc1-dev.yaml, Pulumi.hc2-dev.yaml",
+                "fleet prepare --file fleet.yaml --environment dev` writes them",
+            ],
+        ),
+        ("up --environment test", 2, ["the fleet has no environment test; it has dev, prod"]),
+        ("status --environment test", 2, ["the fleet has no environment test; it has dev, prod"]),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_anything_runs(
+    project: Path, engine: FakeEngine, idstack: Idstack, words: str, code: int, told: list[str]
 ) -> None:
     (project / "Pulumi.hc1-dev.yaml").write_text("config: {}")
-    printed = idstack("fleet", "up", "--environment", "dev", "--yes")
-    assert printed.code == 1
-    assert "Pulumi.shared-dev.yaml, Pulumi.hc1-dev.yaml, Pulumi.hc2-dev.yaml" in printed.error
-    assert "fleet prepare --file fleet.yaml --environment dev` writes them" in printed.error
-    assert engine.calls == []
-
-
-@pytest.mark.parametrize("command", ["up", "status"])
-def test_an_unknown_environment_is_refused_with_those_there_are(
-    project: Path, engine: FakeEngine, idstack: Idstack, command: str
-) -> None:
-    printed = idstack("fleet", command, "--environment", "test")
-    assert printed.code == 2
-    assert "the fleet has no environment test; it has dev, prod" in printed.error
+    printed = idstack("fleet", *words.split())
+    assert (printed.code, engine.calls) == (code, [])
+    assert [line for line in told if line not in printed.error] == []
 
 
 def test_the_status_of_a_fleet_that_is_well_ends_with_0(project: Path, engine: FakeEngine, idstack: Idstack) -> None:
@@ -120,12 +118,6 @@ def test_what_is_overdue_or_expired_decides_the_exit_code(
     assert "0123456789-dirty" in printed.output
 
 
-def test_the_status_says_that_the_operator_is_not_asked(project: Path, engine: FakeEngine, idstack: Idstack) -> None:
-    engine.has_stacks()
-    printed = idstack("fleet", "status", "--environment", "prod")
-    assert "`kubectl --namespace idstack-fleet get stacks`" in " ".join(printed.output.split())
-
-
 def test_a_stack_that_is_not_there_or_whose_run_failed_is_shown(
     project: Path, engine: FakeEngine, idstack: Idstack
 ) -> None:
@@ -145,6 +137,8 @@ def test_a_stack_that_is_not_there_or_whose_run_failed_is_shown(
     assert f"failed {failed.at:%Y-%m-%d %H:%M}" in lines["hc1-dev"]
     asked = [call for call in engine.calls if "export" in call]
     assert not any("hc2-dev" in call for call in asked), "the backend does not have it"
+    of_the_operator = idstack("fleet", "status", "--environment", "prod").output
+    assert "`kubectl --namespace idstack-fleet get stacks`" in " ".join(of_the_operator.split())
 
 
 def test_the_status_looks_for_stacks_without_a_file_in_the_fleets_backend(

@@ -47,19 +47,6 @@ def azure_cli(project: Path, monkeypatch: pytest.MonkeyPatch, **account: str) ->
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
 
 
-def unpinned(project: Path, monkeypatch: pytest.MonkeyPatch, ends: int = 0) -> list[str]:
-    """No plugin is in the cache or has a checksum; returns the calls of `make pin`, which ends so."""
-    calls: list[str] = []
-
-    def pin() -> int:
-        calls.append("pin")
-        return ends
-
-    monkeypatch.setattr("tools.pin.main", pin)
-    monkeypatch.setattr(plugins, "cached", lambda *_: project / "nothing")
-    return calls
-
-
 def file(project: Path) -> Path:
     return project / "Pulumi.dev.yaml"
 
@@ -146,67 +133,57 @@ def test_a_terminal_is_asked_until_an_answer_is_accepted(
     assert config["hostedClusters"][0]["name"] == "hc1"
 
 
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        ("--prefix", "a-b"),
-        ("--location", "West Europe"),
-        ("--cluster", "HC1"),
-        ("--management-cluster", "mgmt"),
-        ("--dns-zone", "dev.contoso.com"),
-        ("--backend", "azblob"),
-        ("--secrets-provider", "mykey"),
-    ],
-)
-def test_a_value_that_is_refused_is_named_with_what_is_accepted(
-    project: Path, idstack: Idstack, option: str, value: str
-) -> None:
-    printed = idstack("init", "dev", *OPTIONS, option, value)
-
-    assert printed.code == 1
-    assert f'{option}: found "{value}"; accepted: ' in printed.error
-    assert not file(project).exists()
+_APART = "these options contradict each other; nothing was written. "
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "place"),
+    ("name", "options", "passphrase", "told"),
     [
-        ("--dns-zone", ZONE.replace(SUBSCRIPTION, TENANT), "hostedClusters[0].dns.publicZoneID"),
-        ("--prefix", "example", "vault.name"),
+        *(
+            ("dev", (option, value), "known", f'{option}: found "{value}"; accepted: ')
+            for option, value in (
+                ("--prefix", "a-b"),
+                ("--location", "West Europe"),
+                ("--cluster", "HC1"),
+                ("--management-cluster", "mgmt"),
+                ("--dns-zone", "dev.contoso.com"),
+                ("--backend", "azblob"),
+                ("--secrets-provider", "mykey"),
+            )
+        ),
+        (
+            "dev",
+            ("--dns-zone", ZONE.replace(SUBSCRIPTION, TENANT)),
+            "known",
+            "idstack:hostedClusters[0].dns.publicZoneID\n",
+        ),
+        ("dev", ("--dns-zone", ZONE.replace(SUBSCRIPTION, TENANT)), "known", f"idstack: {_APART}"),
+        ("dev", ("--prefix", "example"), "known", "idstack:vault.name\n"),
+        ("dev", (), "", "idstack: PULUMI_CONFIG_PASSPHRASE is empty"),
+        ("dev", (), None, "idstack: neither "),
+        ("dev", (), "/missing", "idstack: PULUMI_CONFIG_PASSPHRASE_FILE is /missing, which is not a file"),
+        ("local", (), "known", "`.venv/bin/idstack up --stack local` creates it"),
+        ("local-x", (), "known", "another name"),
+        ("Dev", (), "known", "accepted:"),
     ],
-    ids=["a zone elsewhere", "a placeholder"],
 )
-def test_values_that_do_not_fit_together_are_reported_before_any_is_written(
-    project: Path, idstack: Idstack, option: str, value: str, place: str
-) -> None:
-    printed = idstack("init", "dev", *OPTIONS, option, value)
-
-    assert printed.code == 1
-    assert printed.error.startswith("idstack: these options contradict each other; nothing was written. ")
-    assert f"idstack:{place}\n" in printed.error
-    assert not file(project).exists()
-
-
-@pytest.mark.parametrize(
-    ("variables", "fault"),
-    [
-        ({"PULUMI_CONFIG_PASSPHRASE": ""}, "PULUMI_CONFIG_PASSPHRASE is empty"),
-        ({"PULUMI_CONFIG_PASSPHRASE_FILE": "missing"}, "PULUMI_CONFIG_PASSPHRASE_FILE is missing, which is not a file"),
-        ({}, "neither "),
-    ],
-    ids=["empty", "no file", "neither"],
-)
-def test_a_stack_without_a_key_and_a_passphrase_is_refused(
-    project: Path, idstack: Idstack, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], fault: str
+def test_what_is_refused_is_named_with_what_is_accepted_and_nothing_is_written(
+    project: Path,
+    idstack: Idstack,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    options: tuple[str, ...],
+    passphrase: str | None,
+    told: str,
 ) -> None:
     monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE")
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
+    if passphrase is not None:
+        is_file = passphrase.startswith("/")
+        monkeypatch.setenv(f"PULUMI_CONFIG_PASSPHRASE{'_FILE' if is_file else ''}", passphrase)
 
-    printed = idstack("init", "dev", *OPTIONS)
-    assert printed.code == 1
-    assert printed.error.startswith(f"idstack: {fault}")
-    assert not file(project).exists()
+    printed = idstack("init", name, *OPTIONS, *options)
+
+    assert (printed.code, told in printed.error, list(project.iterdir())) == (1, True, []), printed.error
 
 
 def test_a_key_of_a_vault_encrypts_the_state(
@@ -248,25 +225,37 @@ def test_a_run_that_was_cut_off_before_the_stack_goes_on(project: Path, idstack:
     assert "stack dev: registered" in printed.output
 
 
-def test_a_file_of_somebody_elses_is_never_written_over(project: Path, idstack: Idstack, engine: FakeEngine) -> None:
-    idstack("init", "dev", *OPTIONS)
-    mine = file(project).read_text().replace("westeurope", "northeurope")
-    file(project).write_text(mine)
+@pytest.mark.parametrize(
+    ("text", "options", "told"),
+    [
+        (
+            stack_text(SAMPLE).replace("eastus", "northeurope") + "  idstack:tags: {a: b}\n",
+            OPTIONS,
+            ["Pulumi.dev.yaml exists and differs from these options", "`mv Pulumi.dev.yaml Pulumi.dev.yaml.old`"],
+        ),
+        ("a: \xe9", OPTIONS, ["idstack: Pulumi.dev.yaml cannot be read: it is not encoded in UTF-8."]),
+        (
+            "config:\n  idstack:location: West Europe\n",
+            ("--yes",),
+            [
+                "idstack:location\n",
+                "`.venv/bin/idstack pulumi --stack dev -- config set location ",
+                "Correct Pulumi.dev.yaml; then `.venv/bin/idstack init dev` continues\n",
+            ],
+        ),
+    ],
+    ids=["somebody's", "no file of a stack", "with problems"],
+)
+def test_a_file_that_is_there_is_judged_and_never_written_over(
+    project: Path, idstack: Idstack, engine: FakeEngine, text: str, options: tuple[str, ...], told: list[str]
+) -> None:
+    file(project).write_text(text, encoding="latin-1")
 
-    printed = idstack("init", "dev", *OPTIONS)
-    assert printed.code == 1
-    assert "Pulumi.dev.yaml exists and differs from these options" in printed.error
-    assert "`mv Pulumi.dev.yaml Pulumi.dev.yaml.old`" in printed.error
-    assert file(project).read_text() == mine
+    printed = idstack("init", "dev", *options)
 
-
-def test_a_file_that_is_none_of_a_stack_is_reported(project: Path, idstack: Idstack, engine: FakeEngine) -> None:
-    file(project).write_bytes(b"a: \xe9")
-
-    printed = idstack("init", "dev", *OPTIONS)
-
-    assert (printed.code, engine.calls) == (1, [])
-    assert printed.error.startswith("idstack: Pulumi.dev.yaml cannot be read: it is not encoded in UTF-8.")
+    assert (printed.code, [line for line in told if line not in printed.error]) == (1, []), printed.error
+    assert file(project).read_text(encoding="latin-1") == text
+    assert not [call for call in engine.calls if call.startswith("stack init")]
 
 
 def test_the_backend_is_recorded_in_a_file_that_names_none(project: Path, idstack: Idstack) -> None:
@@ -291,29 +280,6 @@ def test_the_sample_gives_way_as_an_empty_file_does(
     assert written(file(project).read_text())["resourceGroup"] == "contoso-dev"
 
 
-def test_a_file_with_problems_gets_the_whole_report_and_no_stack(
-    project: Path, idstack: Idstack, engine: FakeEngine
-) -> None:
-    file(project).write_text("config:\n  idstack:location: West Europe\n")
-
-    printed = idstack("init", "dev", "--yes")
-    assert printed.code == 1
-    assert "idstack:location\n" in printed.error
-    assert "`.venv/bin/idstack pulumi --stack dev -- config set location " in printed.error
-    assert printed.error.endswith("Correct Pulumi.dev.yaml; then `.venv/bin/idstack init dev` continues\n")
-    assert not [call for call in engine.calls if call.startswith("stack init")]
-
-
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [("local", "`.venv/bin/idstack up --stack local` creates it"), ("local-x", "another name"), ("Dev", "accepted:")],
-)
-def test_a_stack_has_a_name_of_azures(project: Path, idstack: Idstack, name: str, told: str) -> None:
-    printed = idstack("init", name, *OPTIONS)
-
-    assert (printed.code, told in printed.error) == (1, True)
-
-
 @pytest.mark.parametrize(
     ("options", "answer", "ends", "is_pinned"),
     [
@@ -333,7 +299,9 @@ def test_plugins_without_checksums_are_pinned_on_request_or_after_a_question(
     ends: int,
     is_pinned: bool,
 ) -> None:
-    pinned = unpinned(project, monkeypatch, ends)
+    pinned: list[str] = []
+    monkeypatch.setattr("tools.pin.main", lambda: pinned.append("pin") or ends)
+    monkeypatch.setattr(plugins, "cached", lambda *_: project / "nothing")
     if answer is not None:
         monkeypatch.setattr("sys.stdin", Terminal(f"{answer}\n"))
 

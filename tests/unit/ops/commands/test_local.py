@@ -58,59 +58,28 @@ def test_an_identity_is_its_secret(
 
 
 @pytest.mark.parametrize("command", ["start", "kubelet"])
+@pytest.mark.usefixtures("engine")
 def test_pods_find_the_program_wherever_the_local_cloud_is_started(
-    engine: FakeEngine,
-    idstack: Idstack,
-    ran: list[tuple[list[str], Path]],
-    command: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    idstack: Idstack, ran: list[tuple[list[str], Path]], command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-
     idstack("local", command)
-
     assert ran == [([command], ROOT)]
 
 
-@pytest.mark.parametrize("name", ["hc2/disk", "kv/azure-disk", "azure-disk-hc1-json", "owner"])
-def test_another_name_is_left_to_the_local_cloud(
-    stack: FakeEngine, idstack: Idstack, ran: list[tuple[list[str], Path]], name: str
-) -> None:
-    idstack("local", "exec", "--as", name, "--", "true")
-
-    assert ran[0][0][:3] == ["exec", "--as", name]
-
-
 @pytest.mark.parametrize(
-    ("name", "stacks", "refusal"),
+    "words",
     [
-        (
-            "hc1/dsk",
-            ["local"],
-            '--as hc1/dsk: there is no such identity; there are hc1/disk; did you mean "hc1/disk"?\n',
-        ),
-        (
-            "hc1/disk",
-            ["local", "local-hypershift"],
-            "--as hc1/disk: local and local-hypershift have a hosted cluster hc1; name the secret, <vault>/<secret>\n",
-        ),
+        *(("--as", name, "--", "true") for name in ("hc2/disk", "kv/azure-disk", "azure-disk-hc1-json", "owner")),
+        ("--", "kubectl", "--as", "hc1/disk", "get", "pods"),
     ],
-    ids=["no such identity", "in two stacks"],
 )
-def test_an_identity_that_is_not_the_only_one_is_refused(
-    stack: FakeEngine,
-    idstack: Idstack,
-    ran: list[tuple[list[str], Path]],
-    name: str,
-    stacks: list[str],
-    refusal: str,
+def test_another_name_and_what_a_command_is_given_are_left_to_the_local_cloud(
+    stack: FakeEngine, idstack: Idstack, ran: list[tuple[list[str], Path]], words: tuple[str, ...]
 ) -> None:
-    stack.has_stacks(*stacks)
+    idstack("local", "exec", *words)
 
-    printed = idstack("local", "exec", "--as", name, "--", "true")
-
-    assert (printed.code, printed.error, ran) == (1, f"idstack: {refusal}", [])
+    assert [word for word in ran[0][0] if word != "--"] == ["exec", *(word for word in words if word != "--")]
 
 
 def test_without_a_stack_no_name_is_the_stacks(
@@ -118,16 +87,29 @@ def test_without_a_stack_no_name_is_the_stacks(
 ) -> None:
     idstack("local", "exec", "--as", "hc1/disk", "--", "true")
 
-    assert ran[0][0][:3] == ["exec", "--as", "hc1/disk"]
-    assert engine.calls == []
+    assert (ran[0][0][:3], engine.calls) == (["exec", "--as", "hc1/disk"], [])
 
 
-def test_what_a_command_is_given_belongs_to_it(
-    stack: FakeEngine, idstack: Idstack, ran: list[tuple[list[str], Path]]
+@pytest.mark.parametrize(
+    ("name", "stacks", "refusal"),
+    [
+        ("hc1/dsk", "local", 'there is no such identity; there are hc1/disk; did you mean "hc1/disk"?'),
+        (
+            "hc1/disk",
+            "local local-hypershift",
+            "local and local-hypershift have a hosted cluster hc1; name the secret, <vault>/<secret>",
+        ),
+    ],
+    ids=["no such identity", "in two stacks"],
+)
+def test_an_identity_that_is_not_the_only_one_is_refused(
+    stack: FakeEngine, idstack: Idstack, ran: list[tuple[list[str], Path]], name: str, stacks: str, refusal: str
 ) -> None:
-    idstack("local", "exec", "--", "kubectl", "--as", "hc1/disk", "get", "pods")
+    stack.has_stacks(*stacks.split())
 
-    assert ran[0][0][-5:] == ["kubectl", "--as", "hc1/disk", "get", "pods"]
+    printed = idstack("local", "exec", "--as", name, "--", "true")
+
+    assert (printed.code, printed.error, ran) == (1, f"idstack: --as {name}: {refusal}\n", [])
 
 
 @pytest.mark.parametrize("command", ["env", "exec", "shell", "faults", "requests", "contents", "recover"])

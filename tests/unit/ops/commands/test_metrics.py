@@ -61,36 +61,26 @@ def test_dates_and_states_are_series_of_their_identity() -> None:
 def test_what_is_not_known_is_left_out() -> None:
     unknown = replace(ROW, not_after=None, renew_after=None)
     assert samples(unknown).keys() == {"run_seconds", "renewal_overdue", "broken", "stack_broken"}
+    unmade = (result("hc1", "ingress", CheckStatus.NOT_CHECKED), result(None, None, CheckStatus.NOT_CHECKED))
+    assert samples(ROW, results=unmade).keys().isdisjoint({"broken", "stack_broken"})
+
+
+def test_what_is_broken_is_a_series_where_it_is_found() -> None:
+    silent = samples(replace(ROW, probes=(ProbeResult("pod", None, "no answer"),)))
+    assert silent["signs_in"] == [(LABELS, 0.0)], "a mount does not answer"
+    assert samples(ROW, results=(result("hc1", "ingress"),))["broken"] == [(LABELS, 1.0)]
+    assert samples(ROW, results=(result("hc1", "disk"),))["broken"] == [(LABELS, 0.0)]
+    assert samples(ROW, results=(result(None, None),))["stack_broken"] == [({"stack": "dev"}, 1.0)]
+    there = ManagedIdentityRow("hc1", "a", "c", "id", "AcrPull", "exists", ())
+    found = samples(managed=(there, replace(there, identity="b", state="missing")))
+    values = [(labels["identity"], value) for labels, value in found["managed_identity_wrong"]]
+    assert values == [("a", 0.0), ("b", 1.0)]
 
 
 @pytest.mark.parametrize(("days", "overdue"), [(-1, 0.0), (2, 0.0), (2.01, 1.0)])
 def test_a_renewal_is_overdue_after_two_daily_runs(days: float, overdue: float) -> None:
     found = samples(replace(ROW, renew_after=NOW - timedelta(days=days)))
     assert found["renewal_overdue"] == [(LABELS, overdue)]
-
-
-def test_a_mount_that_does_not_answer_is_an_identity_that_does_not_sign_in() -> None:
-    found = samples(replace(ROW, probes=(ProbeResult("pod", None, "no answer"),)))
-    assert found["signs_in"] == [(LABELS, 0.0)]
-
-
-def test_what_the_doctor_finds_is_broken_where_it_finds_it() -> None:
-    assert samples(ROW, results=(result("hc1", "ingress"),))["broken"] == [(LABELS, 1.0)]
-    assert samples(ROW, results=(result("hc1", "disk"),))["broken"] == [(LABELS, 0.0)]
-    assert samples(ROW, results=(result(None, None),))["stack_broken"] == [({"stack": "dev"}, 1.0)]
-
-
-def test_what_the_doctor_could_not_check_is_left_out() -> None:
-    unmade = (result("hc1", "ingress", CheckStatus.NOT_CHECKED), result(None, None, CheckStatus.NOT_CHECKED))
-
-    assert samples(ROW, results=unmade).keys().isdisjoint({"broken", "stack_broken"})
-
-
-def test_a_managed_identity_that_is_missing_is_wrong() -> None:
-    there = ManagedIdentityRow("hc1", "a", "c", "id", "AcrPull", "exists", ())
-    found = samples(managed=(there, replace(there, identity="b", state="missing")))
-    values = [(labels["identity"], value) for labels, value in found["managed_identity_wrong"]]
-    assert values == [("a", 0.0), ("b", 1.0)]
 
 
 def test_an_identity_is_old_if_one_of_its_pods_is() -> None:
