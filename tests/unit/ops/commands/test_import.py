@@ -20,16 +20,20 @@ _IMPORT = "import --generate-code=false --suppress-outputs"
 
 
 @pytest.mark.parametrize("words", [(TYPE, "vault", "/id", "--stack", "dev"), ("--stack", "dev", TYPE, "vault", "/id")])
-def test_one_resource_is_imported_without_a_word_for_the_command(
-    engine: FakeEngine, idstack: Idstack, words: tuple[str, ...]
+def test_one_resource_is_imported_without_a_word_for_the_command_and_a_file_with_one(
+    engine: FakeEngine, idstack: Idstack, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
+    engine.has_resources({"urn": PROVIDER, "type": "pulumi:providers:azure-native", "id": "x"})
     engine.configures(tenantId="t")
+    file = tmp_path / "import.json"
+    file.write_text(json.dumps({"nameTable": {"azure": PROVIDER}, "resources": []}))
 
-    printed = idstack("import", *words, "--parent", "parent=urn:p")
+    commands = ((*words, "--parent", "parent=urn:p"), ("file", str(file), "--stack", "dev"))
+    printed = [idstack("import", *command) for command in commands]
 
-    assert printed.code == 0, printed.error
     # An import protects, unless it is told not to.
-    assert f"{_IMPORT} {TYPE} vault /id --parent parent=urn:p --stack dev" in engine.calls
+    for what in (f"{TYPE} vault /id --parent parent=urn:p", f"--file {file}"):
+        assert f"{_IMPORT} {what} --stack dev" in engine.calls, printed
 
 
 def test_what_another_stack_has_is_not_adopted(engine: FakeEngine, idstack: Idstack, tmp_path: Path) -> None:
@@ -95,46 +99,20 @@ def test_a_type_alone_is_a_wrong_usage_and_the_help_lists_the_ways(engine: FakeE
     assert not [word for word in ("resource", "scripts", "file", "TYPE NAME ID") if word not in shown.output]
 
 
-def test_files_are_read_before_anything_else(engine: FakeEngine, idstack: Idstack, tmp_path: Path) -> None:
-    gone = str(tmp_path / "cp.json")
-
-    printed = idstack("import", "scripts", "--cluster", "hc1", "--cp", gone, "--dp", gone, "--stack", "dev")
-
-    assert printed.code == 1
-    assert printed.error == (
-        f"idstack: {gone} cannot be read (no such file or directory); use the file that the script wrote\n"
-    )
-    assert engine.calls == []
-
-
 @pytest.mark.parametrize(
-    "text",
-    ["{", "[]", '{"nameTable": []}', '{"resources": []}', '{"nameTable": {}, "resources": [{"id": "x"}]}'],
+    "text", ["{", "[]", '{"nameTable": []}', '{"resources": []}', '{"nameTable": {}, "resources": [{"id": "x"}]}']
 )
 def test_another_file_is_no_import_file(engine: FakeEngine, idstack: Idstack, tmp_path: Path, text: str) -> None:
     file = tmp_path / "import.json"
     file.write_text(text)
 
     printed = idstack("import", "file", str(file), "--stack", "dev")
+    gone = idstack("import", "scripts", "--cluster", "hc1", "--cp", "/gone", "--dp", "/gone", "--stack", "dev")
 
-    assert printed.code == 1
-    assert (
-        f"{file} is not an import file; `.venv/bin/idstack import scripts` or `.venv/bin/idstack import iam` writes one"
-        in printed.error
-    )
-    assert engine.calls == []
-
-
-def test_a_file_is_imported_as_one_resource_is(engine: FakeEngine, idstack: Idstack, tmp_path: Path) -> None:
-    engine.has_resources({"urn": PROVIDER, "type": "pulumi:providers:azure-native", "id": "x"})
-    engine.configures(tenantId="t")
-    file = tmp_path / "import.json"
-    file.write_text(json.dumps({"nameTable": {"azure": PROVIDER}, "resources": []}))
-
-    printed = idstack("import", "file", str(file), "--stack", "dev")
-
-    assert printed.code == 0, printed.error
-    assert f"{_IMPORT} --file {file} --stack dev" in engine.calls
+    ways = "`.venv/bin/idstack import scripts` or `.venv/bin/idstack import iam` writes one"
+    assert (printed.code, f"{file} is not an import file; {ways}" in printed.error) == (1, True)
+    told = "idstack: /gone cannot be read (no such file or directory); use the file that the script wrote\n"
+    assert (gone.code, gone.error, engine.calls) == (1, told, [])
 
 
 @pytest.mark.parametrize(("wanted", "is_adopted"), [("p-1", True), ("p-2", False)])

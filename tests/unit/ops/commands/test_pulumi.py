@@ -42,6 +42,11 @@ def test_the_engine_gets_the_stack_with_its_backend(project: Path, tmp_path: Pat
         f"home {tmp_path / 'pulumi-home'}",
         f"in {project}",
     ]
+    secret = idstack("pulumi", "--stack", "dev", "--", "config", "set", "--secret", "x", "y").output
+    assert (f"backend {BACKEND}" in secret, "--config-file" in secret) == (True, False), "its own key encrypts it"
+    another = idstack("pulumi", "--stack", "dev", "--", "up", "--stack", "prod")
+    told = "idstack: name the stack before `--`, as in `.venv/bin/idstack pulumi --stack dev -- stack output`\n"
+    assert (another.code, another.output, another.error) == (1, "", told)
 
 
 def test_a_run_of_a_local_stack_leaves_its_file_alone(project: Path, tmp_path: Path, idstack: Idstack) -> None:
@@ -68,21 +73,3 @@ def test_a_value_is_written_into_the_file_whatever_backend_is_there(
     assert words == f"config {' '.join(command)} --config-file {project / 'Pulumi.dev.yaml'}"
     assert stack == "stack dev"
     assert backend.startswith("backend file:///")
-
-
-def test_a_secret_is_encrypted_by_the_stacks_own_key(project: Path, idstack: Idstack) -> None:
-    printed = idstack("pulumi", "--stack", "dev", "--", "config", "set", "--secret", "x", "y")
-
-    assert f"backend {BACKEND}" in printed.output
-    assert "--config-file" not in printed.output
-    assert project.exists()
-
-
-def test_a_stack_after_the_dashes_would_have_the_backend_of_another(project: Path, idstack: Idstack) -> None:
-    printed = idstack("pulumi", "--stack", "dev", "--", "up", "--stack", "prod")
-
-    assert (printed.code, printed.output) == (1, "")
-    assert printed.error == (
-        "idstack: name the stack before `--`, as in `.venv/bin/idstack pulumi --stack dev -- stack output`\n"
-    )
-    assert project.exists()

@@ -40,6 +40,8 @@ def test_kubernetes_roles_are_bound_to_a_group_or_an_object_id(
     assert [binding["kind"] for binding in bindings] == ["RoleBinding", "ClusterRoleBinding"]
     for binding in bindings:
         assert binding["subjects"] == [{"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": WHO}]
+    [whole, _] = yaml.safe_load_all(idstack("rbac", WHO, "--kubernetes", "--cluster-wide", "--stack", "dev").output)
+    assert (whole["kind"], whole["metadata"]["name"]) == ("ClusterRole", "idstack:deployer:dev")
 
 
 @pytest.mark.parametrize("principal_type", ["Group", "User", "ServicePrincipal"])
@@ -61,12 +63,6 @@ def test_azures_role_is_assigned_where_azure_rbac_decides(
         f"az role assignment create --role b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b --scope {CLUSTER} "
         f"--assignee-object-id {WHO} --assignee-principal-type {principal_type}\n"
     )
-
-
-def test_kubernetes_roles_are_not_bound_to_the_object_id_of_a_user(engine: FakeEngine, idstack: Idstack) -> None:
-    configured(engine)
-    done = idstack("rbac", WHO, "--kubernetes", "--principal-type", "user", "--stack", "dev")
-    assert (done.code, "give the rights to a group of users" in done.error) == (1, True)
 
 
 @pytest.mark.parametrize(
@@ -102,32 +98,12 @@ def test_the_roles_in_azure_are_a_document_for_scripts(engine: FakeEngine, idsta
     assert (document["purpose"], document["conditionVersion"], document["customRole"]) == ("reader", "2.0", None)
     assert {grant["role"]["name"] for grant in document["grants"]} >= {"Reader"}
     assert {grant["condition"] for grant in document["grants"]} == {None}
-
-
-def test_renewals_get_a_role_of_their_own(engine: FakeEngine, idstack: Idstack) -> None:
-    configured(engine)
-    done = idstack("rbac", WHO, "--azure", "--for", "renewals", "--stack", "dev")
-
-    commands = [shlex.split(line) for line in done.output.splitlines() if not line.startswith("#")]
+    renewals = idstack("rbac", WHO, "--azure", "--for", "renewals", "--stack", "dev").output
+    commands = [shlex.split(line) for line in renewals.splitlines() if not line.startswith("#")]
     role = json.loads(commands[0][-1])
     assert commands[0][:4] == ["az", "role", "definition", "create"]
     assert {command[command.index("--role") + 1] for command in commands[1:]} == {role["Name"]}
     assert [command[command.index("--scope") + 1] for command in commands[1:]] == role["AssignableScopes"]
-
-
-def test_rights_are_in_the_namespaces_unless_one_role_for_all_is_wanted(engine: FakeEngine, idstack: Idstack) -> None:
-    configured(engine)
-    found = [
-        [(document["kind"], document["metadata"]["name"]) for document in yaml.safe_load_all(done.output)]
-        for done in (
-            idstack("rbac", WHO, "--kubernetes", "--stack", "dev"),
-            idstack("rbac", WHO, "--kubernetes", "--cluster-wide", "--stack", "dev"),
-        )
-    ]
-
-    name = "idstack:deployer:dev"
-    whole = [("ClusterRole", name), ("ClusterRoleBinding", name)]
-    assert found == [[("Namespace", "clusters-hc1"), ("Role", name), ("RoleBinding", name), *whole], whole]
 
 
 def test_a_stack_that_makes_nothing_on_a_cluster_or_is_refused_gets_no_roles(
@@ -143,6 +119,8 @@ def test_a_stack_that_makes_nothing_on_a_cluster_or_is_refused_gets_no_roles(
     assert (refused.code, "idstack:location" in refused.error) == (1, True)
     named = idstack("rbac", "deployers")
     assert (named.code, "Input should be a valid UUID" in named.error) == (2, True)
+    of_a_user = idstack("rbac", WHO, "--kubernetes", "--principal-type", "user", "--stack", "dev")
+    assert (of_a_user.code, "give the rights to a group of users" in of_a_user.error) == (1, True)
 
 
 @pytest.mark.parametrize(

@@ -51,15 +51,9 @@ def test_what_the_plan_renews_goes_up_in_one_run_and_a_failure_stops_nobody(
     as_json = idstack("renew", "--stack", "dev", "--yes", "--json")
     assert "renewed now: hc1/disk, hc1/kms\n" in as_json.error
     assert as_json.output.startswith("{")
-
-
-def test_if_nothing_is_due_nothing_runs(stack: FakeEngine, idstack: Idstack) -> None:
     stack.plans()
-
-    printed = idstack("renew", "--stack", "dev")
-
-    assert (printed.code, _asked(stack, "up")) == (0, [])
-    assert "nothing is renewed\n" in printed.output
+    assert "nothing is renewed\n" in idstack("renew", "--stack", "dev").output
+    assert len(_asked(stack, "up")) == 2
 
 
 @pytest.mark.parametrize(("renew_after", "code"), [(LATER, 0), (_PAST, 1)])
@@ -95,10 +89,8 @@ def test_a_renewal_that_cannot_be_planned_is_no_waiting_change(stack: FakeEngine
 
     printed = idstack("renew", "--stack", "dev")
 
-    assert (printed.code, printed.error) == (
-        1,
-        "idstack: a renewal of hc1/kms would fail, due or not; the reasons are printed above\n",
-    )
+    told = "idstack: a renewal of hc1/kms would fail, due or not; the reasons are printed above\n"
+    assert (printed.code, printed.error) == (1, told)
     assert f"hc1/kms: left out, because its renewal fails: {clock}\n" in printed.output
     assert "would bring up other changes" not in printed.output
     assert _asked(stack, "preview")[1:] == [["hc1-disk-entra-schedule"]]
@@ -106,14 +98,8 @@ def test_a_renewal_that_cannot_be_planned_is_no_waiting_change(stack: FakeEngine
 
 def test_what_belongs_to_no_identity_stops_the_run(stack: FakeEngine, idstack: Idstack) -> None:
     no_reason = "an unhandled error occurred: Program exited with non-zero exit code: 1"
-    errors = [
-        {"severity": "error", "message": "error: the deployer cannot sign in"},
-        {
-            "severity": "error",
-            "message": f"error: {no_reason}",
-        },
-    ]
-    stack.plans(*_DISK.renewal(), errors=errors)
+    messages = ("error: the deployer cannot sign in", f"error: {no_reason}")
+    stack.plans(*_DISK.renewal(), errors=[{"severity": "error", "message": message} for message in messages])
 
     printed = idstack("renew", "--stack", "dev")
 

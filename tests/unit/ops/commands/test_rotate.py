@@ -64,6 +64,21 @@ def test_every_certificate_of_the_stack_is_renewed_in_one_run(stack: FakeEngine,
     assert _targets(stack) == ["hc1-ingress hc1-disk"]
     [up] = [call for call in stack.calls if call.startswith("up ")]
     assert up.endswith("--yes --stack dev"), "the engine asks, unless its own option turns that off"
+    forced = idstack("rotate", "--stack", "dev", "--force").output
+    assert forced.startswith("renewed now: hc1/ingress, hc1/disk\n"), "no pod is at risk"
+
+
+def test_several_can_be_named_and_a_field_means_that_of_every_cluster(engine: FakeEngine, idstack: Idstack) -> None:
+    identities = [Identity(name) for name in ("hc1-ingress", "hc1-disk", "hc2-ingress", "hc2-disk")]
+    engine.has(outputs_of(*identities))
+    engine.has_resources(*(resource for identity in identities for resource in identity.resources()))
+
+    assert idstack("rotate", "--stack", "dev", "--identity", "ingress", "-i", "hc2/disk").code == 0
+    named = ("hc1-ingress", "hc2-ingress", "hc2-disk")
+    assert engine.renewals == [{f"{name}-entra-schedule": "renew" for name in named}]
+    engine.has_resources()
+    nothing = "idstack: the stack dev issues no certificate: there is nothing to rotate\n"
+    assert idstack("rotate", "--stack", "dev").error == nothing
 
 
 @pytest.mark.parametrize(
@@ -82,17 +97,6 @@ def test_an_identity_without_a_certificate_of_ours_is_refused(
         "credential that is issued elsewhere is renewed there: put the new document where it is named, "
         "then `.venv/bin/idstack up --stack dev`\n"
     )
-
-
-def test_several_can_be_named_and_a_field_means_that_of_every_cluster(engine: FakeEngine, idstack: Idstack) -> None:
-    identities = [Identity(name) for name in ("hc1-ingress", "hc1-disk", "hc2-ingress", "hc2-disk")]
-    engine.has(outputs_of(*identities))
-    engine.has_resources(*(resource for identity in identities for resource in identity.resources()))
-
-    assert idstack("rotate", "--stack", "dev", "--identity", "ingress", "-i", "hc2/disk").code == 0
-    assert engine.renewals == [
-        {f"{name}-entra-schedule": "renew" for name in ("hc1-ingress", "hc2-ingress", "hc2-disk")}
-    ]
 
 
 def _renewed_two_hours_ago(stack: FakeEngine) -> str:
@@ -124,21 +128,43 @@ def test_too_soon_is_refused_and_names_the_pods_and_what_to_do(stack: FakeEngine
     assert stack.renewals == [{"hc1-disk-entra-schedule": "renew"}]
 
 
-def test_force_names_the_pods_at_risk_before_it_goes_on(stack: FakeEngine, idstack: Idstack) -> None:
+_LATE = "at the latest 6 hours after the CSI driver has polled; restart them"
+_VALID = "Tokens issued before stay valid for up to 90 minutes.\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "requests", "warning"),
+    [
+        (
+            ("--force",),
+            {"hc1-disk-entra-schedule": "force", "hc1-kms-entra-schedule": "force"},
+            "These pods cannot sign in if they have not loaded the current certificate yet:\n"
+            f"  hc1/kms: {_KMS_PODS}, until {{until}} at the latest\n",
+        ),
+        (
+            ("--identity", "kms", "--identity", "disk", "--revoke", "--now"),
+            {"hc1-disk-entra-schedule": "replace", "hc1-kms-entra-schedule": "replace"},
+            "Every certificate is withdrawn now; then new ones are issued, proven and delivered.\n"
+            f"No old key can sign in any more. {_VALID}"
+            f"These pods cannot sign in until the new credential is delivered and they load it, {_LATE} after this "
+            f"command to speed that up:\n",
+        ),
+    ],
+    ids=["force", "now"],
+)
+def test_who_is_at_risk_is_named_before_it_goes_on(
+    stack: FakeEngine, idstack: Idstack, options: tuple[str, ...], requests: dict[str, str], warning: str
+) -> None:
     until = _renewed_two_hours_ago(stack)
 
-    printed = idstack("rotate", "--stack", "dev", "--force")
+    printed, as_json = (idstack("rotate", "--stack", "dev", *options, *more) for more in ((), ("--json",)))
 
-    assert printed.code == 0
-    assert printed.output.partition("renewed now: ")[0] == (
-        "These pods cannot sign in if they have not loaded the current certificate yet:\n"
-        f"  hc1/kms: {_KMS_PODS}, until {until} at the latest\n"
-    )
-    assert stack.renewals == [{"hc1-disk-entra-schedule": "force", "hc1-kms-entra-schedule": "force"}]
-
-
-def test_force_prints_no_warning_if_no_pod_is_at_risk(stack: FakeEngine, idstack: Idstack) -> None:
-    assert idstack("rotate", "--stack", "dev", "--force").output.startswith("renewed now: hc1/ingress, hc1/disk\n")
+    assert (printed.code, stack.renewals) == (0, [requests] * 2)
+    assert printed.output.startswith(warning.format(until=until))
+    goes_on = ["--continue-on-error" in call for call in stack.calls if call.startswith("up ")]
+    assert goes_on == ["--now" not in options] * 2
+    assert f"  hc1/kms: {_KMS_PODS}" in as_json.error
+    assert [row["identity"] for row in json.loads(as_json.output)["rows"]] == ["disk", "kms"]
 
 
 def test_a_revocation_replaces_the_spare_then_the_leaked_one_however_soon(stack: FakeEngine, idstack: Idstack) -> None:
@@ -151,9 +177,8 @@ def test_a_revocation_replaces_the_spare_then_the_leaked_one_however_soon(stack:
     assert stack.renewals == [{"hc1-kms-entra-schedule": "force"}, {"hc1-kms-entra-schedule": "withdraw"}]
     assert printed.output.partition("renewed now: ")[0] == (
         "A new certificate is delivered first; then the leaked one is withdrawn.\n"
-        "From then on the old key cannot sign in. Tokens issued before stay valid for up to 90 minutes.\n"
-        "These pods cannot sign in until they load the new credential, at the latest 6 hours after the CSI driver has "
-        "polled; restart them to speed that up:\n"
+        f"From then on the old key cannot sign in. {_VALID}"
+        f"These pods cannot sign in until they load the new credential, {_LATE} to speed that up:\n"
         f"  hc1/kms: {_KMS_PODS}\n"
     )
 
@@ -169,22 +194,6 @@ def test_a_revocation_ends_where_it_fails_and_says_what_to_do(stack: FakeEngine,
     assert printed.code == 1
     again = "The state has nothing new of hc1/disk, whose certificates may be withdrawn: run the command again"
     assert printed.error.endswith(f"\n{again}\n")
-
-
-def test_revoking_now_replaces_all_in_one_run_and_says_who_waits(stack: FakeEngine, idstack: Idstack) -> None:
-    _renewed_two_hours_ago(stack)
-
-    printed = idstack("rotate", "--stack", "dev", "--identity", "kms", "--revoke", "--now")
-
-    assert (printed.code, stack.renewals) == (0, [{"hc1-kms-entra-schedule": "replace"}])
-    assert not [call for call in stack.calls if "--continue-on-error" in call]
-    assert printed.output.partition("renewed now: ")[0] == (
-        "Every certificate is withdrawn now; then new ones are issued, proven and delivered.\n"
-        "No old key can sign in any more. Tokens issued before stay valid for up to 90 minutes.\n"
-        "These pods cannot sign in until the new credential is delivered and they load it, at the latest 6 hours after "
-        "the CSI driver has polled; restart them after this command to speed that up:\n"
-        f"  hc1/kms: {_KMS_PODS}\n"
-    )
 
 
 def test_revoking_now_needs_the_schedule_alone(stack: FakeEngine, idstack: Idstack) -> None:
@@ -206,21 +215,3 @@ def test_what_was_taken_out_is_registered_again_for_the_named_identity_alone(
     again = idstack("rotate", "--stack", "dev", "--identity", "disk", "--register")
     assert again.output == "nothing is registered\n"
     assert again.error == "idstack: unchanged: hc1/disk; the delivered certificate is at Entra ID\n"
-
-
-@pytest.mark.parametrize("option", ["--force", "--revoke"])
-def test_for_scripts_the_warning_goes_to_standard_error(stack: FakeEngine, idstack: Idstack, option: str) -> None:
-    _renewed_two_hours_ago(stack)
-
-    printed = idstack("rotate", "--stack", "dev", option, "--json")
-
-    assert f"  hc1/kms: {_KMS_PODS}" in printed.error
-    assert [row["identity"] for row in json.loads(printed.output)["rows"]] == ["disk", "kms"]
-
-
-def test_a_stack_without_certificates_has_nothing_to_rotate(engine: FakeEngine, idstack: Idstack) -> None:
-    engine.has_resources()
-
-    printed = idstack("rotate", "--stack", "dev")
-
-    assert printed.error == "idstack: the stack dev issues no certificate: there is nothing to rotate\n"

@@ -15,16 +15,6 @@ from ops.world.seen import SeenLock
 from tests.unit.ops.conftest import FakeEngine, Idstack
 from tests.unit.ops.graph_world import GraphWorld
 
-FINDING: Any = {
-    "cluster": "hc1",
-    "identity": "ingress",
-    "stage": Stage.VAULT,
-    "check": "secret",
-    "status": CheckStatus.BROKEN,
-    "evidence": "the current version is disabled",
-    "fix": "`az keyvault secret set-attributes`",
-}
-
 
 @pytest.fixture(autouse=True)
 def stack(engine: FakeEngine) -> FakeEngine:
@@ -39,7 +29,12 @@ def stack(engine: FakeEngine) -> FakeEngine:
 
 def broken(**changes: Any) -> CheckResult:
     """What the doctor finds of a secret that is disabled."""
-    return CheckResult(**{**FINDING, **changes})
+    finding: Any = {
+        **{"cluster": "hc1", "identity": "ingress", "stage": Stage.VAULT, "check": "secret"},
+        **{"status": CheckStatus.BROKEN, "evidence": "the current version is disabled"},
+        "fix": "`az keyvault secret set-attributes`",
+    }
+    return CheckResult(**{**finding, **changes})
 
 
 def test_what_the_doctor_finds_is_told_with_its_fix_and_is_an_error(
@@ -75,7 +70,9 @@ def test_what_could_not_be_read_is_named_and_is_not_sound(
 
 
 @pytest.mark.parametrize("command", ["status", "graph"])
-def test_a_stack_that_was_never_brought_up_is_an_error(engine: FakeEngine, idstack: Idstack, command: str) -> None:
+def test_a_stack_that_was_never_brought_up_is_an_error(
+    engine: FakeEngine, idstack: Idstack, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     engine.has({})
     printed = idstack(command, "--stack", "dev")
     assert (printed.code, printed.output) == (1, "")
@@ -83,19 +80,12 @@ def test_a_stack_that_was_never_brought_up_is_an_error(engine: FakeEngine, idsta
         "idstack: no `up` of the stack dev has completed, so there is nothing to show; its backend is "
         "https://api.pulumi.com. `.venv/bin/idstack up --stack dev` brings it up\n"
     )
-
-
-@pytest.mark.parametrize(("runs", "verb"), [(True, "is"), (None, "may be")])
-def test_a_first_run_in_progress_is_named_with_its_beginning(
-    engine: FakeEngine, idstack: Idstack, runs: bool | None, verb: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    engine.has({})
     began = datetime(2026, 11, 21, 17, 13, 57, tzinfo=UTC)
-    lock = SeenLock(owner="root@runner-7 (pid 7)", since=began, runs=runs)
-    monkeypatch.setattr("ops.doctor.examination.read_locks", lambda *_: (lock,))
-    printed = idstack("status", "--stack", "dev")
-    assert (printed.code, printed.output) == (1, "")
-    assert f"a run {verb} in progress since 2026-11-21T17:13:57Z, by root@runner-7 (pid 7)" in printed.error
+    for runs, verb in ((True, "is"), (None, "may be")):
+        lock = SeenLock(owner="root@runner-7 (pid 7)", since=began, runs=runs)
+        monkeypatch.setattr("ops.doctor.examination.read_locks", lambda *_, lock=lock: (lock,))
+        told = f"a run {verb} in progress since 2026-11-21T17:13:57Z, by root@runner-7 (pid 7)"
+        assert told in idstack(command, "--stack", "dev").error
 
 
 @pytest.mark.parametrize(
@@ -141,9 +131,6 @@ def test_one_cluster_and_one_identity_are_shown_alone(idstack: Idstack, engine: 
     document = json.loads(idstack("status", "--stack", "dev", "--identity", "hc1/ingress", "--json").output)
 
     assert [(row["cluster"], row["identity"]) for row in document["rows"]] == [("hc1", "ingress")]
-    assert {
-        mount for named in document.get("managementCluster", {}).get("mounts", {}).values() for mount in named
-    } == set()
     refused = idstack("status", "--stack", "dev", "--cluster", "hc2", "--identity", "hc1/ingress")
     assert (refused.code, "is not of the cluster hc2" in refused.error) == (2, True)
     of_all = idstack("status", "--stack", "dev", "--cluster", "hc1", "--metrics", "x.prom")
@@ -166,30 +153,24 @@ def test_without_a_sign_in_status_shows_what_was_delivered(
     assert (document.code, document.output) == (1, "")
 
 
-@pytest.mark.parametrize("command", ["graph", "backup"])
-def test_a_format_is_not_taken_for_the_name_of_a_file(
-    idstack: Idstack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        *(
+            (f"{command} --stack acme/idstack/dev", "accepted: the name of the stack alone, 'dev'")
+            for command in ("status", "graph", "doctor", "up", "preview", "renew", "rehearse")
+        ),
+        ("status --stack acme/idstack/dev", "`.venv/bin/idstack pulumi --stack dev -- org set-default"),
+        ("graph --stack dev -o json", "./json is the file of that name"),
+        ("backup --stack dev -o json", "./json is the file of that name"),
+    ],
+)
+def test_neither_a_qualified_name_nor_a_format_is_taken_for_another_name(
+    idstack: Idstack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, told: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
 
-    printed = idstack(command, "--stack", "dev", "-o", "json")
+    printed = idstack(*words.split())
 
-    assert printed.code == 2
-    assert "./json is the file of that name" in " ".join(printed.error.replace("│", "").split())
+    assert (printed.code, told in " ".join(printed.error.replace("│", "").split())) == (2, True)
     assert list(tmp_path.glob("json")) == []
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        *(f"{command} --stack" for command in ("status", "graph", "doctor", "up", "preview", "renew")),
-        "rehearse --stack",
-    ],
-)
-def test_a_qualified_name_of_a_stack_is_refused_with_the_name_alone(idstack: Idstack, words: str) -> None:
-    printed = idstack(*words.split(), "acme/idstack/dev")
-
-    assert printed.code == 2
-    error = " ".join(printed.error.replace("│", "").split())
-    assert "accepted: the name of the stack alone, 'dev'" in error
-    assert "`.venv/bin/idstack pulumi --stack dev -- org set-default" in error

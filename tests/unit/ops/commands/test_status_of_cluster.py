@@ -30,12 +30,15 @@ POD = "system:serviceaccount:openshift-adp:velero"
 ISSUER = "https://hc1oidc.blob.core.windows.net/hc1oidc"
 DISK = f"{GROUP}/hc1-disk-hc1-infra"
 [ROW] = [row for row in WORKLOAD if DISK.endswith(f"/hc1-{row.name}-hc1-infra")]
-
-
-def trusted(subject: str, /, **changes: Any) -> dict[str, Any]:
-    """The federated credential for a service account, or what has become of it."""
-    name = f"{DISK}/federatedIdentityCredentials/{subject.rpartition(':')[2]}"
-    return answers.federated_credential(name, **{"subject": subject, "issuer": ISSUER, **changes})
+SUBJECTS = [subject.subject for subject in ROW.subjects]
+TRUSTED = {
+    subject: {
+        "id": f"{DISK}/federatedIdentityCredentials/{subject.rpartition(':')[2]}",
+        "subject": subject,
+        "issuer": ISSUER,
+    }
+    for subject in SUBJECTS
+}
 
 
 @pytest.fixture
@@ -45,7 +48,7 @@ def arm(monkeypatch: pytest.MonkeyPatch, engine: FakeEngine) -> FakeArm:
         *(answers.managed_identity(id, CLIENT) for id in (PULL, VELERO, DISK)),
         answers.federated_credential(VELERO_POD, POD),
         answers.federated_credential(VELERO_JOB, JOB),
-        *(trusted(subject.subject) for subject in ROW.subjects),
+        *(answers.federated_credential(**one) for one in TRUSTED.values()),
     )
     monkeypatch.setattr("ops.world.reader.deployer", lambda _: nullcontext(arm))
     examined(monkeypatch, {})
@@ -58,28 +61,6 @@ def arm(monkeypatch: pytest.MonkeyPatch, engine: FakeEngine) -> FakeArm:
     return arm
 
 
-@pytest.fixture
-def self_managed(arm: FakeArm, engine: FakeEngine) -> FakeArm:
-    """The cloud of a cluster that signs in by workload identities, of which one is looked at."""
-    cluster = {
-        "namespace": "clusters",
-        "controlPlane": {},
-        "dataPlane": {ROW.field: CLIENT},
-        "managedIdentities": {ROW.field: {"clientID": CLIENT, "resourceID": DISK}},
-        "hostedClusterSpec": {"issuerURL": ISSUER},
-    }
-    engine.has({"clusterSide": "hypershift", "hostedClusters": {"hc1": cluster}})
-    return arm
-
-
-def credentials(printed: str) -> dict[str, str]:
-    [row] = json.loads(printed)["managedIdentities"]["rows"]
-    return {
-        federated_credential["subject"]: federated_credential["state"]
-        for federated_credential in row["federatedCredentials"]
-    }
-
-
 @pytest.mark.parametrize(
     ("changes", "state"),
     [
@@ -90,40 +71,30 @@ def credentials(printed: str) -> dict[str, str]:
     ids=["issuer", "audience", "subject"],
 )
 def test_a_credential_that_trusts_otherwise_is_said(
-    self_managed: FakeArm, idstack: Idstack, changes: dict[str, Any], state: str
+    arm: FakeArm, engine: FakeEngine, idstack: Idstack, changes: dict[str, Any], state: str
 ) -> None:
-    sound = idstack("status", "--stack", "dev", "--json")
-    assert sound.code == 0
-    assert credentials(sound.output) == {subject.subject: "exists" for subject in ROW.subjects}
-    first = ROW.subjects[0]
-    changed = trusted(first.subject, **changes)
-    self_managed.by_id[changed["id"]] = changed
+    """In a cluster that signs in by workload identities, of which one is looked at."""
+    cluster = {
+        **{"namespace": "clusters", "controlPlane": {}, "dataPlane": {ROW.field: CLIENT}},
+        "managedIdentities": {ROW.field: {"clientID": CLIENT, "resourceID": DISK}},
+        "hostedClusterSpec": {"issuerURL": ISSUER},
+    }
+    engine.has({"clusterSide": "hypershift", "hostedClusters": {"hc1": cluster}})
+    first = TRUSTED[SUBJECTS[0]]
+    states = {}
+    for made in ({}, changes):
+        arm.by_id[first["id"]] = answers.federated_credential(**{**first, **made})
+        printed = idstack("status", "--stack", "dev", "--json")
+        [row] = json.loads(printed.output)["managedIdentities"]["rows"]
+        states[printed.code] = {one["subject"]: one["state"] for one in row["federatedCredentials"]}
 
-    printed = idstack("status", "--stack", "dev", "--json")
-
-    assert printed.code == 1
-    assert credentials(printed.output)[first.subject] == state
+    sound = dict.fromkeys(SUBJECTS, "exists")
+    assert states == {0: sound, 1: {**sound, SUBJECTS[0]: state}}
 
 
 def lines(printed: str) -> list[str]:
     """Without the blanks between columns."""
     return [" ".join(line.split()) for line in printed.splitlines()]
-
-
-def test_scripts_get_a_row_for_each(arm: FakeArm, idstack: Idstack) -> None:
-    document = json.loads(idstack("status", "--stack", "dev", "--json").output)
-
-    assert document["managedIdentities"]["unread"] == []
-    assert document["managedIdentities"]["rows"][1] == {
-        "cluster": "hc1",
-        "identity": "velero",
-        "kind": "managed-identity",
-        "clientID": CLIENT,
-        "resourceID": VELERO,
-        "role": "Storage Blob Data Contributor",
-        "state": "exists",
-        "federatedCredentials": [{"subject": POD, "state": "exists"}, {"subject": JOB, "state": "exists"}],
-    }
 
 
 @pytest.mark.parametrize(
@@ -151,7 +122,9 @@ def test_what_azure_does_not_have_is_shown_and_is_an_error(
     )
 
 
-def test_a_right_that_is_missing_is_a_line_and_not_sound(arm: FakeArm, idstack: Idstack) -> None:
+def test_what_cannot_be_read_is_a_line_and_not_sound(
+    arm: FakeArm, idstack: Idstack, monkeypatch: pytest.MonkeyPatch
+) -> None:
     arm.refuses = VELERO
 
     printed = idstack("status", "--stack", "dev")
@@ -161,31 +134,13 @@ def test_a_right_that_is_missing_is_a_line_and_not_sound(arm: FakeArm, idstack: 
     assert f"hc1 acrPull {CLIENT} AcrPull exists" in lines(printed.output)
     assert any("not known velero not known, etcd-backup-job not known" in line for line in lines(printed.output))
 
-
-def test_azure_out_of_reach_is_a_line_and_not_sound(
-    arm: FakeArm, idstack: Idstack, monkeypatch: pytest.MonkeyPatch
-) -> None:
     def refuse(*_: object) -> None:
         raise CommandError("signing in: AADSTS700016")
 
     monkeypatch.setattr("ops.world.reader.deployer", refuse)
-
-    printed = idstack("status", "--stack", "dev")
-
-    assert printed.code == 3
-    assert "not read: acrPull of hc1: Azure: signing in: AADSTS700016" in printed.output
-    assert f"hc1 acrPull {CLIENT} AcrPull not known" in lines(printed.output)
-
-
-def test_a_stack_without_any_asks_nobody(
-    arm: FakeArm, engine: FakeEngine, idstack: Idstack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    engine.has({"hostedClusters": {"hc1": {"namespace": "clusters", "controlPlane": {}}}})
-    monkeypatch.setattr("ops.world.reader.deployer", None)
-
-    document = json.loads(idstack("status", "--stack", "dev", "--json").output)
-
-    assert document["managedIdentities"] == {"rows": [], "unread": []}
+    out_of_reach = idstack("status", "--stack", "dev")
+    assert out_of_reach.code == 3
+    assert "not read: acrPull of hc1: Azure: signing in: AADSTS700016" in out_of_reach.output
 
 
 @pytest.fixture
@@ -204,38 +159,26 @@ def api(cluster_api: FakeApiServer, monkeypatch: pytest.MonkeyPatch, engine: Fak
 def test_scripts_get_them_beside_the_rows(api: FakeApiServer, idstack: Idstack) -> None:
     document = json.loads(idstack("status", "--stack", "dev", "--json").output)
 
-    assert len(document["rows"]) == 2
-    assert document["managementCluster"]["mounts"]["hc1"]["ingress"] == [
-        {"pod": "ingress-operator-0", "version": "1111", "vaultVersion": "2222", "state": "old"}
-    ]
-    [condition] = document["managementCluster"]["conditions"]["hc1"]
-    assert condition == {
-        "type": "ValidAzureKMSConfig",
-        "status": "False",
-        "reason": "AzureError",
-        "message": "encrypt failed",
-        "expected": False,
+    assert (len(document["rows"]), document["managedIdentities"]) == (2, {"rows": [], "unread": []})
+    condition = {"type": "ValidAzureKMSConfig", "status": "False", "reason": "AzureError", "message": "encrypt failed"}
+    mount = {"pod": "ingress-operator-0", "version": "1111", "vaultVersion": "2222", "state": "old"}
+    assert document["managementCluster"] == {
+        "mounts": {"hc1": {"ingress": [mount]}},
+        "conditions": {"hc1": [{**condition, "expected": False}]},
+        "unread": [],
     }
-    assert document["managementCluster"]["unread"] == []
 
 
-def test_a_cluster_out_of_reach_is_a_line(
-    api: FakeApiServer, idstack: Idstack, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("side", "lines"), [("hypershift", 1), ("stack", 0)])
+def test_a_stack_without_a_management_cluster_says_so_where_it_matters(
+    api: FakeApiServer, engine: FakeEngine, idstack: Idstack, monkeypatch: pytest.MonkeyPatch, side: str, lines: int
 ) -> None:
     def refuse(*_: object) -> None:
         raise CommandError("AKS does not answer")
 
     monkeypatch.setattr("ops.access.clients.stack_access", refuse)
-
-    printed = idstack("status", "--stack", "dev")
-
-    assert (printed.code, "not read: the management cluster: AKS does not answer" in printed.output) == (0, True)
-
-
-@pytest.mark.parametrize(("side", "lines"), [("hypershift", 1), ("stack", 0)])
-def test_a_stack_without_a_management_cluster_says_so_where_it_matters(
-    api: FakeApiServer, engine: FakeEngine, idstack: Idstack, side: str, lines: int
-) -> None:
+    out_of_reach = idstack("status", "--stack", "dev")
+    assert (out_of_reach.code, "management cluster: AKS does not answer" in out_of_reach.output) == (0, True)
     engine.has({**OUTPUTS, "clusterSide": side})
 
     printed = idstack("status", "--stack", "dev")

@@ -81,34 +81,24 @@ def test_it_lists_what_is_left_over_and_deletes_nothing(azure: Azure, idstack: I
     assert "nothing was deleted; `.venv/bin/idstack sweep --stack dev --yes` deletes the owned ones" in done.output
 
 
-def test_it_deletes_what_is_ours_and_nothing_else(azure: Azure, idstack: Idstack) -> None:
-    done = idstack("sweep", "--stack", "dev", "--yes")
-
-    assert azure.deleted == [OURS.id]
-    assert f"deleted the role assignment {OURS.name}" in done.output
-
-
 @pytest.mark.parametrize("is_told", [False, True], ids=["listed", "deleted"])
 def test_scripts_get_a_document_of_what_is_ours_and_what_was_deleted(
     azure: Azure, idstack: Idstack, is_told: bool
 ) -> None:
-    document = json.loads(idstack("sweep", "--stack", "dev", "--json", *(["--yes"] if is_told else [])).output)
+    done = idstack("sweep", "--stack", "dev", "--json", *(["--yes"] if is_told else []))
 
+    document = json.loads(done.output)
     assert [(leftover["id"], leftover["ours"], leftover["deleted"]) for leftover in document["leftovers"]] == [
         (OURS.id, True, is_told),
         (THEIRS.id, False, False),
         (USED.id, True, False),
     ]
-    assert document["unread"] == {}
-
-
-def test_a_deletion_that_azure_refuses_is_not_in_the_document(azure: Azure, idstack: Idstack) -> None:
+    assert (document["unread"], azure.deleted) == ({}, [OURS.id] if is_told else [])
+    assert (f"deleted the role assignment {OURS.name}" in done.error) == is_told
     azure.refuses = True
-
-    done = idstack("sweep", "--stack", "dev", "--json", "--yes")
-
-    assert done.code == 1
-    assert not any(leftover["deleted"] for leftover in json.loads(done.output)["leftovers"])
+    refused = idstack("sweep", "--stack", "dev", "--json", "--yes")
+    assert refused.code == 1
+    assert not any(leftover["deleted"] for leftover in json.loads(refused.output)["leftovers"])
 
 
 def test_every_stack_of_the_backend_is_read(azure: Azure, idstack: Idstack, engine: FakeEngine) -> None:
@@ -140,18 +130,28 @@ def test_nothing_is_deleted_while_a_stack_cannot_be_read(
     assert "not read, so that its resources may be listed: prod (" in listed.output
 
 
+@pytest.mark.parametrize(
+    ("file", "text", "told"),
+    [
+        (".pulumi/locks/organization/idstack/prod/a.json", "{}", "nothing more was deleted: a run has locked prod"),
+        (
+            "engine/stacks.json",
+            json.dumps([{"name": "dev"}, {"name": "prod", "lastUpdate": "2026-11-27T10:00:00.000Z"}]),
+            "since the states were read, a run has changed prod",
+        ),
+    ],
+    ids=["lock", "state"],
+)
 @pytest.mark.parametrize("look", [1, 2])
-def test_nothing_is_deleted_while_a_run_of_another_stack_has_the_lock(
-    azure: Azure, idstack: Idstack, tmp_path: Path, look: int
+def test_nothing_is_deleted_once_a_run_has_the_lock_or_has_changed_a_state(
+    azure: Azure, idstack: Idstack, tmp_path: Path, look: int, file: str, text: str, told: str
 ) -> None:
-    lock = tmp_path / ".pulumi/locks/organization/idstack/prod/a.json"
-    lock.parent.mkdir(parents=True)
-    azure.meanwhile = lambda: lock.write_text("{}") if len(azure.asked) == look else None
+    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    azure.meanwhile = lambda: (tmp_path / file).write_text(text) if len(azure.asked) == look else None
 
     done = idstack("sweep", "--stack", "dev", "--yes")
 
-    assert (done.code, azure.deleted) == (1, [])
-    assert "nothing more was deleted: a run has locked prod" in done.error
+    assert (done.code, azure.deleted, told in done.error) == (1, [], True)
 
 
 @pytest.mark.parametrize("backend", ["s3://states", ""])
@@ -168,16 +168,6 @@ def test_while_locks_cannot_be_read_nothing_is_deleted_without_a_persons_word(
     assert "prod (the locks " in done.error
     assert idstack("sweep", "--stack", "dev", "--yes", "--no-run").code == 0
     assert azure.deleted == [OURS.id]
-
-
-def test_nothing_is_deleted_once_a_run_has_changed_a_state(azure: Azure, idstack: Idstack, engine: FakeEngine) -> None:
-    written = json.dumps([{"name": "dev"}, {"name": "prod", "lastUpdate": "2026-11-27T10:00:00.000Z"}])
-    azure.meanwhile = lambda: (engine.folder / "stacks.json").write_text(written)
-
-    done = idstack("sweep", "--stack", "dev", "--yes")
-
-    assert (done.code, azure.deleted) == (1, [])
-    assert "since the states were read, a run has changed prod" in done.error
 
 
 def test_what_is_in_use_by_now_is_left_alone(azure: Azure, idstack: Idstack) -> None:

@@ -23,11 +23,7 @@ KEY = {"vaultSecretName": "hc2-key"}
 
 def outputs(*fields: str, **changes: Any) -> Any:
     """A stack's with the self-managed cluster `hc2`, which has these identities."""
-    cluster = {
-        "namespace": "clusters",
-        "dataPlane": dict.fromkeys(fields, CLIENT),
-        **changes,
-    }
+    cluster = {"namespace": "clusters", "dataPlane": dict.fromkeys(fields, CLIENT), **changes}
     return {"clusterSide": "hypershift", "keyVaultName": "kv-identity", "hostedClusters": {"hc2": cluster}}
 
 
@@ -48,13 +44,10 @@ def deployed(described: Any, **changes: Any) -> dict[str, Any]:
     return pods
 
 
-def test_each_service_account_has_a_probe_with_its_token() -> None:
+def test_each_service_account_has_a_probe_with_its_token_where_the_real_pod_has_it() -> None:
     volumes = [pod["volumes"][0]["csi"] for pod in deployed(outputs(*FIELDS)).values()]
     assert {volume["driver"] for volume in volumes} == {HOSTED_TOKENS_DRIVER}
     assert sorted(volume["volumeAttributes"]["subject"] for volume in volumes) == sorted(SUBJECTS)
-
-
-def test_the_token_lies_where_the_real_pod_has_it() -> None:
     [(name, pod)] = deployed(outputs("nodePoolManagement")).items()
     [container] = pod["containers"]
     assert name == "clusters-hc2/probe-node-pool-mgmt"
