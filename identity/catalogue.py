@@ -37,7 +37,6 @@ from identity.catalogue_rows import (
     WorkloadColumns,
     csi_driver_config,
     csi_subjects,
-    kube_system,
     managed_group_list,
     only_subject,
 )
@@ -59,7 +58,7 @@ CONTROL_PLANE: Final = (
         secret_stem="cloud-provider",
         hypershift=RoleGrant(roles.CLOUD_CONTROLLER_MANAGER_ROLE, (Scope.MANAGED, Scope.NSG, Scope.VNET)),
         builtin=RoleGrant(roles.CLOUD_CONTROLLER_MANAGER_ROLE, (Scope.MANAGED, Scope.SUBNET, *REFERRED_BY_SUBNET)),
-        workload=WorkloadColumns("cloud-provider", kube_system("azure-cloud-provider")),
+        workload=WorkloadColumns("cloud-provider", only_subject("azure-cloud-provider")),
         # V2/cloud_controller_manager/azure/deployment.go:28-38
         mounts=(
             Mount(
@@ -86,7 +85,7 @@ CONTROL_PLANE: Final = (
         secret_stem="nodepool-mgmt",
         hypershift=RoleGrant(roles.CONTRIBUTOR_ROLE, (Scope.MANAGED, Scope.VNET)),
         builtin=RoleGrant(roles.CLUSTER_API_PROVIDER_ROLE, (Scope.MANAGED, Scope.SUBNET)),
-        workload=WorkloadColumns("node-pool-mgmt", kube_system("capi-provider")),
+        workload=WorkloadColumns("node-pool-mgmt", only_subject("capi-provider")),
         of_hypershift_operator=True,
         # hypershift-operator/controllers/hostedcluster/internal/platform/azure/azure.go:179-214
         mounts=(
@@ -108,7 +107,7 @@ CONTROL_PLANE: Final = (
         secret_stem="cpo",
         hypershift=RoleGrant(roles.CONTRIBUTOR_ROLE, (Scope.MANAGED, Scope.NSG, Scope.VNET)),
         builtin=RoleGrant(roles.CONTROL_PLANE_OPERATOR_ROLE, (Scope.MANAGED, Scope.NETWORK, Scope.SECURITY_GROUP)),
-        workload=WorkloadColumns("control-plane-operator", kube_system("control-plane-operator"), "cpo", private=True),
+        workload=WorkloadColumns("control-plane-operator", only_subject("control-plane-operator"), "cpo", private=True),
         of_hypershift_operator=True,
         # V2/controlplaneoperator/deployment.go:239-246
         mounts=(Mount(deployment="control-plane-operator", container="control-plane-operator", volume="cpo-cert"),),
@@ -151,7 +150,7 @@ CONTROL_PLANE: Final = (
         secret_stem="ingress",
         hypershift=RoleGrant(roles.INGRESS_ROLE, (Scope.MANAGED, Scope.VNET, Scope.DNS)),
         builtin=RoleGrant(roles.INGRESS_ROLE, (Scope.MANAGED, Scope.SUBNET, Scope.ZONES)),
-        workload=WorkloadColumns("ingress", only_subject("openshift-ingress-operator", "ingress-operator")),
+        workload=WorkloadColumns("ingress", only_subject("ingress-operator", "openshift-ingress-operator")),
         # V2/ingressoperator/deployment.go:44-54
         mounts=(
             Mount(
@@ -177,7 +176,7 @@ CONTROL_PLANE: Final = (
         secret_stem="cncc",
         hypershift=RoleGrant(roles.NETWORK_ROLE, (Scope.MANAGED, Scope.VNET)),
         builtin=RoleGrant(roles.NETWORK_ROLE, (Scope.MANAGED, Scope.NETWORK)),
-        workload=WorkloadColumns("network", only_subject(f"openshift-{_CNCC}", _CNCC)),
+        workload=WorkloadColumns("network", only_subject(_CNCC, f"openshift-{_CNCC}")),
         # openshift/cluster-network-operator bindata/cloud-network-config-controller/managed/controller.yaml
         mounts=(
             Mount(
@@ -248,7 +247,7 @@ CONTROL_PLANE: Final = (
         secret_stem="kms",
         hypershift=RoleGrant(roles.KEY_VAULT_CRYPTO_USER_ROLE, (Scope.KMS_VAULT,)),
         builtin=RoleGrant(roles.KEY_VAULT_CRYPTO_USER_ROLE, (Scope.KMS_VAULT,)),
-        workload=WorkloadColumns("kms", kube_system("kms-provider"), path=(*KMS_PATH, "workloadIdentity")),
+        workload=WorkloadColumns("kms", only_subject("kms-provider"), path=(*KMS_PATH, "workloadIdentity")),
         of_hypershift_operator=True,
         mounts=(
             # V2/kas/kms/azure.go:187-204,236-263,343-353

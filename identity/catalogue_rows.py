@@ -278,14 +278,9 @@ REGISTRY_SUBJECTS: Final = (
 )
 
 
-def only_subject(namespace: str, account: str) -> tuple[FederatedSubject, ...]:
+def only_subject(account: str, namespace: str = "kube-system") -> tuple[FederatedSubject, ...]:
     """The one subject of an identity."""
     return (FederatedSubject("", f"system:serviceaccount:{namespace}:{account}"),)
-
-
-def kube_system(account: str) -> tuple[FederatedSubject, ...]:
-    """The one subject of an identity of the control plane."""
-    return only_subject("kube-system", account)
 
 
 def csi_subjects(driver: str) -> tuple[FederatedSubject, ...]:

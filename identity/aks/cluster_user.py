@@ -130,7 +130,8 @@ def credential(
     `environ` is the environment of a program that prints the credential within `timeout` seconds; the program gets the
     `cluster` if its exec block asks for it.
     """
-    token, certificate = _token(user), _pair(user)
+    token, chain, key = _token(user), content(user, "client-certificate"), content(user, "client-key")
+    certificate = None if chain is None or key is None else (chain, key)
     headers = [*_impersonation(user)]
     if user.get("username") or user.get("password"):
         login = f"{user.get('username') or ''}:{user.get('password') or ''}"
@@ -187,11 +188,6 @@ def _token(user: Mapping[str, Any]) -> str:
     if not (read or token):
         raise AccessError(f"tokenFile of the kubeconfig: {user['tokenFile']} is empty; put a token there")
     return read or token
-
-
-def _pair(user: Mapping[str, Any]) -> tuple[bytes, bytes] | None:
-    certificate, key = content(user, "client-certificate"), content(user, "client-key")
-    return None if certificate is None or key is None else (certificate, key)
 
 
 def _impersonation(user: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

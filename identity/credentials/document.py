@@ -229,10 +229,8 @@ def _has_claim_types(claims: Mapping[str, Any]) -> bool:
 
 
 def _kind(value: object) -> str:
-    if isinstance(value, bool):
-        return "true or false"
-    kinds = {str: "a string", int: "a number", float: "a number", list: "a list", dict: "an object", type(None): "null"}
-    return kinds[type(value)]
+    kinds = {str: "a string", bool: "true or false", list: "a list", dict: "an object", type(None): "null"}
+    return kinds.get(type(value), "a number")
 
 
 # A Key Vault secret's limit, in bytes as stored.
