@@ -1,4 +1,4 @@
-"""Hosted clusters that sign in by workload identities: what they need, and what they have no use for."""
+"""Hosted clusters that sign in by workload identities, beside `cases/authentication.yaml`."""
 
 from __future__ import annotations
 
@@ -6,24 +6,15 @@ from typing import Any
 
 import pytest
 
-from identity.catalogue import CONTROL_PLANE, DATA_PLANE
+from identity.catalogue import CONTROL_PLANE
 from identity.settings import HostedClusterSettings
 from identity.settings.rules.authentication import refuse_changed_authentication
 from identity.settings.schema.problems import ConfigurationError
 from tests.unit.golden_report import reviewed
-from tests.unit.identity.settings.world import (
-    ABSENT,
-    MANAGED,
-    configuration,
-    domains,
-    hosted_cluster,
-    load,
-    refusals,
-)
+from tests.unit.identity.settings.world import ABSENT, configuration, hosted_cluster, load, refusals
 
 CLUSTER = "hostedClusters[0]"
 WAY = "workload-identities"
-ZONE = f"{MANAGED.replace('hc1', 'hc2')}/privateDnsZones/hc2.apps.example.com"
 WITHOUT_SECRETS = {"vault": ABSENT, "managementCluster": ABSENT, "probe": ABSENT}
 LINK = {
     "type": "PrivateLink",
@@ -52,38 +43,6 @@ def test_without_credentials_a_stack_needs_neither_vault_nor_key_vault_user() ->
     assert not settings.has_key_vault_user
     assert not load(with_clusters(key, managementCluster=ABSENT)).has_key_vault_user, "a key in it is nobody's to read"
     assert load(with_clusters(self_managed(), keyVaultUser=user)).has_key_vault_user, "a vault for other stacks"
-    assert refusals(with_clusters(self_managed(), **WITHOUT_SECRETS, keyVaultUser=user)) == [
-        ("keyVaultUser", "key-vault-user-without-vault")
-    ]
-
-
-@pytest.mark.parametrize(
-    "keeps",
-    [
-        {"authentication": "managed-identities"},
-        {"issuer": "create", "issuerName": "hc1oidc", "issuerURL": "https://hc1oidc.blob.core.windows.net/hc1oidc"},
-        {"serviceAccountSigningKey": {"file": "signer.private"}},
-    ],
-    ids=["credentials", "key of the issuer", "key of an existing issuer"],
-)
-def test_what_is_kept_in_a_vault_needs_one(keeps: dict[str, Any]) -> None:
-    config = with_clusters(self_managed() | keeps, vault=ABSENT)
-
-    assert refusals(config) == [("vault", "vault-missing")]
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("objectEncoding", "base64"),
-        ("identities", {"kms": {}}),
-        ("dataPlaneIdentities", {DATA_PLANE[0].field: {"name": "hc1-registry"}}),
-    ],
-)
-def test_workload_identities_leave_out_the_keys_of_credentials(key: str, value: Any) -> None:
-    found = refusals(with_clusters(self_managed(**{key: value})))
-
-    assert found == [(f"{CLUSTER}.{key}", "key-of-other-authentication")]
 
 
 def test_workloads_mount_credentials_alone() -> None:
@@ -93,57 +52,12 @@ def test_workloads_mount_credentials_alone() -> None:
     assert (f"{CLUSTER}.workloads", "key-of-other-authentication") in refusals(config)
 
 
-def test_credentials_leave_out_the_keys_of_workload_identities() -> None:
-    config = with_clusters(hosted_cluster(workloadIdentities={"disk": {"name": "hc1-disk"}}))
-
-    assert refusals(config) == [(f"{CLUSTER}.workloadIdentities", "key-of-other-authentication")]
-
-
-def test_a_topology_is_given_from_the_beginning() -> None:
-    assert refusals(with_clusters(hosted_cluster(authentication=WAY))) == [(f"{CLUSTER}.topology", "topology-missing")]
-
-
-def test_an_identity_for_nobody_is_refused() -> None:
-    cluster = self_managed(workloadIdentities={"kms": {"name": "hc1-kms"}}, kms=ABSENT)
-
-    assert refusals(with_clusters(cluster)) == [
-        (f"{CLUSTER}.workloadIdentities.kms", "workload-identity-without-purpose")
-    ]
-
-
-def test_an_identity_that_the_way_does_not_have_is_refused() -> None:
-    cluster = self_managed(workloadIdentities={"etcdBackup": {"name": "hc1-backup"}})
-
-    assert refusals(with_clusters(cluster)) == [(f"{CLUSTER}.workloadIdentities.etcdBackup", "workload-identity-field")]
-
-
-def test_a_credential_of_another_identity_is_refused() -> None:
-    cluster = self_managed(workloadIdentities={"disk": {"federatedCredentials": {"account": "x-fed-id"}}})
-
-    assert refusals(with_clusters(cluster)) == [
-        (f"{CLUSTER}.workloadIdentities.disk.federatedCredentials.account", "federated-credential-of-other-identity")
-    ]
-
-
 def test_hypershift_makes_the_objects_of_workload_identities_alone() -> None:
     settings = load(configuration(hostedClusters=[hosted_cluster("hc1"), self_managed("hc2")]))
     alone = load(configuration(hostedClusters=[self_managed()], **WITHOUT_SECRETS))
 
     assert [settings.makes_cluster_side(cluster) for cluster in settings.hosted_clusters] == [True, False]
     assert (settings.makes_cluster_sides, alone.makes_cluster_sides) == (True, False)
-    assert refusals(with_clusters(hosted_cluster("hc1"), self_managed("hc2"))) == []
-
-
-def test_one_hypershift_has_one_way() -> None:
-    given = {
-        "hostedCluster": {"releaseImage": "quay.io/release:1", "pullSecret": "ps", "serviceAccountSigningKey": "k"}
-    }
-    config = with_clusters(
-        hosted_cluster("hc1", **domains("hc1"), **given),
-        self_managed("hc2", **domains("hc2", privateZoneID=ZONE), **given),
-    )
-
-    assert refusals(config) == [("hostedClusters[1].hostedCluster", "hosted-clusters-of-both-ways")]
 
 
 def test_the_identities_are_those_of_the_table() -> None:

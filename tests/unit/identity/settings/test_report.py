@@ -16,6 +16,7 @@ from tests.unit.identity.settings.world import (
     configuration,
     hosted_cluster,
     load,
+    path_of,
     places,
     refusals,
     report,
@@ -166,6 +167,36 @@ def test_a_secret_that_is_no_string_is_not_shown_either() -> None:
     assert (place, rule) == ("hostedClusters[0].identities.imageRegistry.credential.file", "document-path")
     assert "4711" not in report(config)
     assert "found:    a number that is not shown because it may be a secret" in report(config)
+
+
+IMPORTED = {"source": "managed-identity", "resourceId": MANAGED_IDENTITY, "credential": {"file": "x"}}
+REGISTRY = "hostedClusters__0__identities__imageRegistry"
+
+
+@pytest.mark.parametrize("value", ["MARKER", 4711, {"secure": "MARKER"}, None])
+@pytest.mark.parametrize("others", [{}, {"file": "x"}, {"file": "x", "secretName": "y"}])
+@pytest.mark.parametrize("secret_keys", [(), ("hostedClusters",)])
+def test_a_document_in_the_configuration_is_refused_and_not_shown(
+    value: object, others: dict[str, str], secret_keys: tuple[str, ...]
+) -> None:
+    config = configuration(**{REGISTRY: {**IMPORTED, "credential": {"value": value, **others}}})
+
+    assert (f"{path_of(REGISTRY)}.credential.value", "unknown-key") in refusals(config, secret_keys=secret_keys)
+    assert "MARKER" not in (written := report(config, secret_keys=secret_keys))
+    assert "4711" not in written
+
+
+@pytest.mark.parametrize("place", ["credential", "credential__file", "credential__secretName", "credential__other"])
+def test_a_document_in_the_wrong_place_is_not_shown(place: str) -> None:
+    assert "MARKER" not in report(configuration(**{REGISTRY: IMPORTED, f"{REGISTRY}__{place}": "MARKER" * 100}))
+
+
+def test_a_key_in_the_place_of_its_files_path_is_not_shown() -> None:
+    key = "-----BEGIN RSA PRIVATE KEY-----\nMARKER" + "A" * 800
+    written = report(configuration(hostedClusters__0__serviceAccountSigningKey={"file": key}))
+
+    assert "MARKER" not in written
+    assert "a string that is not shown because it may be a secret" in written
 
 
 @pytest.mark.parametrize(("tags", "rule"), [({"[key]": 5}, "tag-value"), ({"[key]": "x", "a/b": "y"}, "tag-name")])

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
+import yaml
 
 from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
 from identity.settings import ConfigurationError, Settings, load_settings
@@ -16,14 +19,13 @@ from tests.unit.golden_report import reviewed
 TENANT: Final = "11111111-1111-4111-8111-111111111111"
 SUBSCRIPTION: Final = "22222222-2222-4222-8222-222222222222"
 OTHER: Final = "33333333-3333-4333-8333-333333333333"
-NETWORK: Final = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/net/providers/Microsoft.Network"
+GROUPS: Final = f"/subscriptions/{SUBSCRIPTION}/resourceGroups"
+GROUPS_ELSEWHERE: Final = GROUPS.replace(SUBSCRIPTION, OTHER)
+NETWORK: Final = f"{GROUPS}/net/providers/Microsoft.Network"
 VNET: Final = f"{NETWORK}/virtualNetworks/vnet-1"
-MANAGED: Final = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/hc1-managed/providers/Microsoft.Network"
-DNS: Final = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/dns/providers/Microsoft.Network"
-MANAGED_IDENTITY: Final = (
-    f"/subscriptions/{SUBSCRIPTION}/resourceGroups/identity"
-    "/providers/Microsoft.ManagedIdentity/userAssignedIdentities/ciro"
-)
+MANAGED: Final = f"{GROUPS}/hc1-managed/providers/Microsoft.Network"
+DNS: Final = f"{GROUPS}/dns/providers/Microsoft.Network"
+MANAGED_IDENTITY: Final = f"{GROUPS}/identity/providers/Microsoft.ManagedIdentity/userAssignedIdentities/ciro"
 KEY_VERSION: Final = "0123456789abcdef0123456789abcdef"
 
 # Takes a key out of the configuration.
@@ -109,7 +111,7 @@ def with_change(whole: dict[str, Any], path: str, value: object) -> dict[str, An
     for step in steps:
         holder = holder[step] if isinstance(step, int) else holder.setdefault(step, {})
     if value is ABSENT:
-        del holder[last]
+        holder.pop(last, None)
     else:
         holder[last] = value
     return changed
@@ -151,6 +153,25 @@ def report(config: Mapping[str, Any], *, secret_keys: Collection[str] = ()) -> s
     with pytest.raises(ConfigurationError) as refused:
         load(config, secret_keys=secret_keys)
     return str(refused.value)
+
+
+def read(file: str) -> Any:
+    """A file of `cases/`. In its texts `<VNET>` is the constant of this module, `<x*3>` is xxx, `<ABSENT>` no text."""
+    return _filled_in(yaml.safe_load((Path(__file__).parent / "cases" / file).read_text(encoding="utf-8")))
+
+
+def _filled_in(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _filled_in(part) for key, part in value.items()}
+        case list():
+            return [_filled_in(part) for part in value]
+        case "<ABSENT>":
+            return ABSENT
+        case str():
+            repeated = re.sub(r"<(.)\*(\d+)>", lambda found: found[1] * int(found[2]), value)
+            return re.sub("<([A-Z_]+)>", lambda found: str(globals()[found[1]]), repeated)
+    return value
 
 
 def path_of(path: str) -> str:

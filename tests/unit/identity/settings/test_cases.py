@@ -1,0 +1,64 @@
+"""What must fit together: configurations in `cases/`, and what each is refused for.
+
+A case is the change of a configuration with nothing wrong: a key's path, where a dot at the beginning stands for
+`hostedClusters[0]`, and its value. `clusters` are hosted clusters instead of the one. `refused` has the rule for the
+place of each problem, in the order of the report, which `says` what is listed, as often as it is. A case without it is
+accepted.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pytest
+
+from identity.catalogue import CONTROL_PLANE
+from tests.unit.identity.settings.world import LOCAL, configuration, hosted_cluster, read, refusals, report
+
+_FILES: Final = ("access", "authentication", "hosted-clusters", "infrastructure", "parts", "stack")
+
+
+def _cases() -> list[Any]:
+    sentences = [entry for file in _FILES for entry in read(f"{file}.yaml").items()]
+    return [
+        pytest.param(case, id=sentence)
+        for sentence, cases in sentences
+        for case in (cases if isinstance(cases, list) else [cases])
+    ]
+
+
+def _path(written: str) -> str:
+    """A path with the steps of `configuration`; of the report's form only the dots between them are read."""
+    return f"hostedClusters__0{written}".replace(".", "__") if written.startswith(".") else written.replace(".", "__")
+
+
+@pytest.mark.parametrize("case", _cases())
+def test_a_configuration_is_refused_where_its_case_says(case: dict[str, Any]) -> None:
+    case = dict(case)
+    refused, says = case.pop("refused", {}), case.pop("says", [])
+    if clusters := case.pop("clusters", None):
+        case = {"hostedClusters": [hosted_cluster(**cluster) for cluster in clusters], **case}
+    config = configuration(**{_path(path): value for path, value in case.items()})
+
+    assert refusals(config, local=LOCAL) == [
+        (f"hostedClusters[0]{place}" if place.startswith(".") else place, rule) for place, rule in refused.items()
+    ]
+    written = report(config) if says else ""
+    assert all(written.count(text) >= says.count(text) for text in says)
+
+
+@pytest.mark.parametrize("field", [row.field for row in CONTROL_PLANE if not row.optional])
+def test_an_identity_that_the_api_requires_is_not_switched_off(field: str) -> None:
+    assert refusals(configuration(hostedClusters__0__identities={field: {"enabled": False}})) == [
+        (f"hostedClusters[0].identities.{field}.enabled", "identity-required")
+    ]
+
+
+def test_a_private_link_takes_fifty_subscriptions() -> None:
+    def private(count: int) -> list[tuple[str, str]]:
+        allowed = [f"{at:08}-0000-4000-8000-000000000000" for at in range(1, count + 1)]
+        link = {"type": "PrivateLink", "privateLink": {"additionalAllowedSubscriptions": allowed}}
+        return refusals(configuration(hostedClusters__0__topology="Private", hostedClusters__0__private=link))
+
+    place = "hostedClusters[0].private.privateLink.additionalAllowedSubscriptions"
+    assert [private(count) for count in (50, 51)] == [[], [(place, "private-link-subscriptions")]]
