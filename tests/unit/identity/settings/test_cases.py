@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 
 from identity.catalogue import CONTROL_PLANE
-from tests.unit.identity.settings.world import LOCAL, configuration, hosted_cluster, read, refusals, report
+from tests.unit.identity.settings.world import LOCAL, configuration, hosted_cluster, read, refusals, report, steps
 
 _FILES: Final = ("access", "authentication", "hosted-clusters", "infrastructure", "parts", "stack")
 
@@ -27,18 +27,13 @@ def _cases() -> list[Any]:
     ]
 
 
-def _path(written: str) -> str:
-    """A path with the steps of `configuration`; of the report's form only the dots between them are read."""
-    return f"hostedClusters__0{written}".replace(".", "__") if written.startswith(".") else written.replace(".", "__")
-
-
 @pytest.mark.parametrize("case", _cases())
 def test_a_configuration_is_refused_where_its_case_says(case: dict[str, Any]) -> None:
     case = dict(case)
     refused, says = case.pop("refused", {}), case.pop("says", [])
     if clusters := case.pop("clusters", None):
         case = {"hostedClusters": [hosted_cluster(**cluster) for cluster in clusters], **case}
-    config = configuration(**{_path(path): value for path, value in case.items()})
+    config = configuration(**{steps(path): value for path, value in case.items()})
 
     assert refusals(config, local=LOCAL) == [
         (f"hostedClusters[0]{place}" if place.startswith(".") else place, rule) for place, rule in refused.items()

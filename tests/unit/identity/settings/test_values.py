@@ -15,42 +15,48 @@ from identity.settings import ConfigurationError, Problem, load_settings
 from identity.settings.schema.schema_node import PLACEHOLDER
 from identity.settings.stack_file import require_unique_keys, written
 from tests.unit.golden_report import reviewed
-from tests.unit.identity.settings.value_cases import CASES, CLUSTER, ZEROS, ValueCase
 from tests.unit.identity.settings.world import (
     DNS,
     KEY_VERSION,
     NETWORK,
     SUBSCRIPTION,
     VNET,
+    ZEROS,
     as_pulumi_passes_it,
     configuration,
     domains,
     hosted_cluster,
     load,
     path_of,
+    read,
     refusals,
     report,
+    steps,
     with_change,
 )
+
+CLUSTER = "hostedClusters__0__"
 
 
 @pytest.mark.parametrize(
     ("case", "path", "value", "is_good"),
     [
         pytest.param(case, path, value, is_good, id=f"{path} {str(value)[:30]}")
-        for case in CASES
-        for path in case.paths
-        for is_good, values in ((False, case.bad), (True, case.good))
+        for case in read("values.yaml")
+        for path in (case.get("at") or case["entries"])
+        for is_good, values in ((False, case["refused"]), (True, case.get("accepted", [])))
         for value in values
     ],
 )
 def test_a_bad_value_is_one_problem_at_its_place_and_a_good_one_none(
-    case: ValueCase, path: str, value: Any, is_good: bool
+    case: Mapping[str, Any], path: str, value: Any, is_good: bool
 ) -> None:
-    key = path_of(path) + ("[0]" if case.in_list else "")
-    config = configuration(**{**case.also, path: [value] if case.in_list else value})
+    key = path_of(steps(path)) + ("[0]" if "entries" in case else "")
+    changes = {**case.get("also", {}), path: [value] if "entries" in case else value}
 
-    assert refusals(config) == ([] if is_good else [(key, case.rule)])
+    assert refusals(configuration(**{steps(place): change for place, change in changes.items()})) == (
+        [] if is_good else [(key, case["rule"])]
+    )
 
 
 _GROUP = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/identity/providers/Microsoft.ManagedIdentity"

@@ -19,6 +19,7 @@ from tests.unit.golden_report import reviewed
 TENANT: Final = "11111111-1111-4111-8111-111111111111"
 SUBSCRIPTION: Final = "22222222-2222-4222-8222-222222222222"
 OTHER: Final = "33333333-3333-4333-8333-333333333333"
+ZEROS: Final = "00000000-0000-0000-0000-000000000000"
 GROUPS: Final = f"/subscriptions/{SUBSCRIPTION}/resourceGroups"
 GROUPS_ELSEWHERE: Final = GROUPS.replace(SUBSCRIPTION, OTHER)
 NETWORK: Final = f"{GROUPS}/net/providers/Microsoft.Network"
@@ -172,6 +173,11 @@ def _filled_in(value: Any) -> Any:
             repeated = re.sub(r"<(.)\*(\d+)>", lambda found: found[1] * int(found[2]), value)
             return re.sub("<([A-Z_]+)>", lambda found: str(globals()[found[1]]), repeated)
     return value
+
+
+def steps(path: str) -> str:
+    """A path in `cases/` as `configuration` takes it: `.kms.activeKey` is `hostedClusters__0__kms__activeKey`."""
+    return f"{'hostedClusters__0' if path.startswith('.') else ''}{path}".replace(".", "__")
 
 
 def path_of(path: str) -> str:
