@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from localcloud.core import yaml_text
 from localcloud.kubernetes.errors import Cause
 from localcloud.kubernetes.kinds import ResourceKind, definitions, field_at, version
 
@@ -33,6 +34,9 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
 def components() -> dict[str, Schema]:
     """Every schema by name; a kind's own schema has the kind's name."""
     schemas: dict[str, Schema] = json.loads((_HERE / "builtin_schemas.json").read_text(encoding="utf-8"))
+    for name, defaults in yaml_text.load((_HERE / "defaults.yaml").read_bytes()).items():
+        for property_, default in defaults.items():
+            schemas[name]["properties"][property_]["default"] = default
     for definition in definitions():
         schema = version(definition)["schema"]["openAPIV3Schema"]
         # As in every definition, `metadata` is any object.
