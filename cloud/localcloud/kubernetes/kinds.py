@@ -1,4 +1,4 @@
-"""The one table of kinds this API serves."""
+"""The kinds that this API serves: those of `kinds.yaml`, and the custom ones."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
+
+from pydantic import TypeAdapter
 
 from localcloud.core import yaml_text
 
@@ -66,10 +68,6 @@ class ResourceKind:
         return self.kind.lower()
 
 
-_INVOLVED: Final = tuple(f"involvedObject.{field}" for field in ("kind", "namespace", "name", "uid", "apiVersion"))
-_RBAC: Final = "rbac.authorization.k8s.io"
-
-
 def _custom(definition: Definition) -> ResourceKind:
     spec, served = definition["spec"], version(definition)
     names = spec["names"]
@@ -86,69 +84,11 @@ def _custom(definition: Definition) -> ResourceKind:
     )
 
 
+_BUILT_IN: Final = yaml_text.load(Path(__file__).with_suffix(".yaml").read_bytes())
 KINDS: Final[tuple[ResourceKind, ...]] = (
-    ResourceKind(kind="Namespace", plural="namespaces", short_names=("ns",), namespaced=False, has_status=True),
-    ResourceKind(kind="Secret", plural="secrets", immutable=("type",), selectable=("type",)),
-    ResourceKind(kind="ConfigMap", plural="configmaps", short_names=("cm",)),
-    ResourceKind(kind="ServiceAccount", plural="serviceaccounts", short_names=("sa",)),
-    ResourceKind(
-        kind="Pod",
-        plural="pods",
-        short_names=("po",),
-        categories=("all",),
-        has_status=True,
-        has_generation=True,
-        selectable=("spec.nodeName", "spec.restartPolicy", "status.phase", "status.podIP"),
-    ),
-    ResourceKind(kind="PersistentVolumeClaim", plural="persistentvolumeclaims", short_names=("pvc",), has_status=True),
-    ResourceKind(
-        kind="Event",
-        plural="events",
-        short_names=("ev",),
-        selectable=(*_INVOLVED, "reason", "type"),
-        lifetime=timedelta(hours=1),
-    ),
-    ResourceKind(
-        group="apps",
-        kind="Deployment",
-        plural="deployments",
-        short_names=("deploy",),
-        categories=("all",),
-        has_status=True,
-        has_generation=True,
-        immutable=("spec.selector",),
-    ),
-    ResourceKind(
-        group="apps",
-        kind="ReplicaSet",
-        plural="replicasets",
-        short_names=("rs",),
-        categories=("all",),
-        has_status=True,
-        has_generation=True,
-        immutable=("spec.selector",),
-    ),
-    ResourceKind(
-        group="policy",
-        kind="PodDisruptionBudget",
-        plural="poddisruptionbudgets",
-        short_names=("pdb",),
-        has_status=True,
-        has_generation=True,
-    ),
-    # Stored and not enforced: pods are processes of this machine.
-    ResourceKind(
-        group="networking.k8s.io",
-        kind="NetworkPolicy",
-        plural="networkpolicies",
-        short_names=("netpol",),
-        has_generation=True,
-    ),
-    ResourceKind(group=_RBAC, kind="Role", plural="roles"),
-    ResourceKind(group=_RBAC, kind="RoleBinding", plural="rolebindings", immutable=("roleRef",)),
+    *TypeAdapter(list[ResourceKind]).validate_python(_BUILT_IN),
     *map(_custom, definitions()),
 )
-
 NAMESPACE: Final = KINDS[0]
 BY_PLURAL: Final = {(kind.group, kind.version, kind.plural): kind for kind in KINDS}
 
