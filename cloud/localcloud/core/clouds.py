@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
+from localcloud.core import yaml_text
+
 # What pydantic finds, in the words of a file that a person wrote.
 
 
@@ -135,32 +137,20 @@ class Cloud:
         return self.vault_endpoint, {"Host": f"{vault}.{self.vault_suffix}"}
 
 
+_TABLE: Final = yaml_text.load(Path(__file__).with_suffix(".yaml").read_bytes())
 CLOUDS: Final[Mapping[str, Cloud]] = MappingProxyType(
     {
         name: Cloud(
             name=name,
-            authority_host=f"https://{login}/",
-            arm_endpoint=f"https://management.{arm}",
+            authority_host=f"https://{row['authority']}/",
+            arm_endpoint=f"https://{row['arm']}",
             # Two slashes: the audience ends in one (azcore `cloud.AzurePublic`).
-            arm_scope=f"https://management.core.{audience}//.default",
-            graph_endpoint=f"https://{graph}",
-            vault_suffix=vault,
-            storage_suffix=f"core.{audience}",
+            arm_scope=f"https://management.{row['audience']}//.default",
+            graph_endpoint=f"https://{row['graph']}",
+            vault_suffix=row["vault"],
+            storage_suffix=row["audience"],
         )
-        for name, login, arm, audience, graph, vault in (
-            (
-                *(DEFAULT_CLOUD, "login.microsoftonline.com", "azure.com", "windows.net"),
-                *("graph.microsoft.com", "vault.azure.net"),
-            ),
-            (
-                *("AzureUSGovernmentCloud", "login.microsoftonline.us", "usgovcloudapi.net", "usgovcloudapi.net"),
-                *("graph.microsoft.us", "vault.usgovcloudapi.net"),
-            ),
-            (
-                *("AzureChinaCloud", "login.chinacloudapi.cn", "chinacloudapi.cn", "chinacloudapi.cn"),
-                *("microsoftgraph.chinacloudapi.cn", "vault.azure.cn"),
-            ),
-        )
+        for name, row in _TABLE.items()
     }
 )
 
@@ -175,15 +165,6 @@ def local_cloud(environment: LocalEnvironment) -> Cloud:
         graph_endpoint=environment.graph_endpoint,
         vault_endpoint=environment.key_vault_endpoint,
     )
-
-
-# Other names of the same authorities (AzureAD/microsoft-authentication-library-for-python `msal/authority.py` and
-# `discovery/instance` of login.microsoftonline.com).
-_ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
-    "AzurePublicCloud": ("login.windows.net", "login.microsoft.com", "sts.windows.net"),
-    "AzureUSGovernmentCloud": ("login.usgovcloudapi.net",),
-    "AzureChinaCloud": ("login.partner.microsoftonline.cn",),
-}
 
 
 @dataclass(frozen=True)
@@ -202,7 +183,7 @@ def named(host: str) -> PublicName | None:
 
 def authorities(cloud: Cloud) -> tuple[str, ...]:
     """The host names of the cloud's authority, its own one first."""
-    return (_host(cloud.authority_host), *_ALIASES[cloud.name])
+    return (_host(cloud.authority_host), *_TABLE[cloud.name]["aliases"])
 
 
 def certificate_names() -> tuple[str, ...]:
