@@ -32,41 +32,9 @@ from localcloud.core.clouds import problems
 
 STRICT: Final = ConfigDict(extra="forbid")
 
-OPERATIONS: Final[Mapping[str, Mapping[str, str]]] = {
-    "entra": {
-        "token": r"/oauth2/v2\.0/token$",
-        "device code": r"/oauth2/v2\.0/devicecode$",
-        "metadata": r"/\.well-known/openid-configuration$",
-        "signing keys": r"/discovery/v2\.0/keys$",
-    },
-    "graph": {
-        "application": r"/applications(/[^/]+|\([^)]*\))?$",
-        "service principal": r"/servicePrincipals(/[^/]+|\([^)]*\))?$",
-        "federated credential": r"/federatedIdentityCredentials(/[^/]+)?$",
-        "deleted item": r"/directory/deletedItems/",
-    },
-    "arm": {
-        "vault": r"/vaults(/[^/]+)?$",
-        "secret": r"/vaults/[^/]+/secrets(/[^/]+)?$",
-        "role assignment": r"/roleAssignments(/[^/]+)?$",
-        "role definition": r"/roleDefinitions(/[^/]+)?$",
-        "managed identity": r"/userAssignedIdentities(/[^/]+)?$",
-        "federated credential": r"/federatedIdentityCredentials(/[^/]+)?$",
-        "managed cluster": r"/managedClusters(/[^/]+)?$",
-        "network": r"/Microsoft\.Network/",
-        "storage account": r"/storageAccounts(/[^/]+)?$",
-        "resource group": r"/resourceGroups(/[^/]+)?$",
-    },
-    "keyvault": {
-        "secret": r"^/secrets(/|$)",
-        "deleted secret": r"^/deletedsecrets(/|$)",
-        "key": r"^/keys(/|$)",
-        "certificate": r"^/certificates(/|$)",
-    },
-    "blob": {"blob": "^/"},
-    "imds": {"token": "/oauth2/token$"},
-    "aks-webhooks": {"review": "^/"},
-}
+OPERATIONS: Final[Mapping[str, Mapping[str, str]]] = yaml_text.load(
+    Path(__file__).with_name("operations.yaml").read_bytes()
+)
 """By service, what its requests are about: the expression that is searched in their paths."""
 SERVICES: Final = tuple(OPERATIONS)
 
