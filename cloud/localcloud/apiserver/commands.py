@@ -16,7 +16,7 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from localcloud.core import clock
+from localcloud.core import clock, yaml_text
 from localcloud.core.certificates import issue
 from localcloud.core.clouds import AKS_SERVER_APP_ID
 from localcloud.core.cluster import USERS, ClusterKind, token
@@ -174,8 +174,6 @@ def _socket(state: StateDirectory) -> str:
 
 _KIND: Final = "apiserver"
 _LIFETIME: Final = timedelta(days=3650)
-# Without a token: only health and version.
-_FOR_EVERYBODY: Final = ("/livez", "/readyz", "/healthz", "/version")
 
 
 def write(state: StateDirectory, store: Store, issuer: str, metadata_url: str, webhooks: Mapping[str, str]) -> None:
@@ -205,33 +203,14 @@ def write(state: StateDirectory, store: Store, issuer: str, metadata_url: str, w
 
 
 def _authentication(issuer: str, metadata_url: str, authority: str) -> dict[str, Any]:
-    """Structured authentication: access tokens for the AKS server application, named as AKS names them.
-
-    People are known by `upn`, service principals by object id (kubeguard/guard, `auth/providers/azure`). The groups are
-    an expression, for of a plain claim kube-apiserver would look for the source in `_claim_names`, out of this machine.
-    """
-    return {
-        "apiVersion": "apiserver.config.k8s.io/v1",
-        "kind": "AuthenticationConfiguration",
-        "anonymous": {"enabled": True, "conditions": [{"path": path} for path in _FOR_EVERYBODY]},
-        "jwt": [
-            {
-                "issuer": {
-                    "url": issuer,
-                    "discoveryURL": metadata_url,
-                    "certificateAuthority": authority,
-                    "audiences": [AKS_SERVER_APP_ID],
-                },
-                "claimValidationRules": [
-                    {"expression": "!has(claims._claim_names)", "message": "the token leaves out the groups"}
-                ],
-                "claimMappings": {
-                    "username": {"expression": "has(claims.upn) ? claims.upn : claims.oid"},
-                    "groups": {"expression": "has(claims.groups) ? claims.groups : []"},
-                },
-            }
-        ],
+    document: dict[str, Any] = yaml_text.load(Path(__file__).with_name("authentication.yaml").read_bytes())
+    document["jwt"][0]["issuer"] = {
+        "url": issuer,
+        "discoveryURL": metadata_url,
+        "certificateAuthority": authority,
+        "audiences": [AKS_SERVER_APP_ID],
     }
+    return document
 
 
 def _tokens(store: Store) -> str:
