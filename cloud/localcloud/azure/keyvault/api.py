@@ -8,18 +8,17 @@ not emulated, ARM refuses such a vault. Source: Key Vault REST 7.4 and the paths
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias, TypeVar
 
 from starlette.applications import Starlette
-from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
 
 from localcloud.azure.keyvault import certificates, errors, guard
 from localcloud.azure.keyvault.certificates import Certificates
-from localcloud.azure.keyvault.guard import LISTED, VaultCall, VaultGuard, page
+from localcloud.azure.keyvault.guard import LISTED, Handler, VaultCall, VaultGuard
 from localcloud.azure.keyvault.keys import Keys, KeyVersion
-from localcloud.azure.keyvault.secrets import VAULTS, DeletedSecret, SecretChange, Secrets, Vaults
+from localcloud.azure.keyvault.secrets import VAULTS, DeletedSecret, KeyVault, SecretChange, Secrets, Vaults
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.shared.http import service_app
@@ -69,6 +68,15 @@ def _recover_secret(cloud: LocalAzure, name: str, secret: str, resource_id: str)
         raise NotDeletedError(f"no deleted secret {resource_id}") from None
 
 
+Found = TypeVar("Found")
+Items: TypeAlias = list[dict[str, Any]]
+
+
+def _shown(find: Callable[[KeyVault, str], Found], show: Callable[[KeyVault, Found], dict[str, Any]]) -> Handler:
+    """Answers with what is found in the vault by the name in the path."""
+    return lambda call: show(call.vault, find(call.vault, call.name))
+
+
 # The data plane's operations on secrets.
 
 _WRITTEN: Members = dict.fromkeys(("contentType", "attributes", "tags"))
@@ -91,71 +99,62 @@ class SecretPlane:
             route("PUT", one, self.set_secret, "secrets/setSecret/action", body={**_WRITTEN, "value": None}),
             route("PATCH", one, self.update_secret, "secrets/update/action", body=_WRITTEN),
             route("PATCH", version, self.update_secret, "secrets/update/action", body=_WRITTEN),
-            route("DELETE", one, self.delete_secret, "secrets/delete"),
+            route("DELETE", one, _shown(self._secrets.delete, guard.deleted_secret), "secrets/delete"),
             route("GET", "/deletedsecrets", self.list_deleted_secrets, _SEE, LISTED),
-            route("GET", deleted, self.get_deleted_secret, _SEE),
+            route("GET", deleted, _shown(self._deleted, guard.deleted_secret), _SEE),
             route("POST", f"{deleted}/recover", self.recover_secret, "secrets/recover/action"),
             route("DELETE", deleted, self.purge_secret, "secrets/purge/action"),
         ]
 
-    async def list_secrets(self, call: VaultCall) -> Response:
+    def list_secrets(self, call: VaultCall) -> Items:
         secrets = self._secrets.all(call.vault)
-        return page(call, [guard.secret_item(call.vault, secret.current, versioned=False) for secret in secrets])
+        return [guard.secret_item(call.vault, secret.current, versioned=False) for secret in secrets]
 
-    async def list_secret_versions(self, call: VaultCall) -> Response:
+    def list_secret_versions(self, call: VaultCall) -> Items:
         secret = self._secrets.find(call.vault, call.name)
         # In the order of their random names: seen in Azure/azure-sdk-for-python 35923 ("not chronological").
         versions = sorted(secret.versions, key=lambda secret: secret.version) if secret else []
-        return page(call, [guard.secret_item(call.vault, version, versioned=True) for version in versions])
+        return [guard.secret_item(call.vault, version) for version in versions]
 
-    async def get_secret(self, call: VaultCall) -> Response:
+    def get_secret(self, call: VaultCall) -> dict[str, Any]:
         version, secret = call.part("version"), self._secrets.find(call.vault, call.name)
         secret_version = secret.at(version) if secret else None
         if secret_version is None:
             raise errors.not_found("secret", call.name, version)
         if not secret_version.enabled:
             raise refusal("Forbidden disabled secret")
-        return JSONResponse(guard.secret_bundle(call.vault, secret_version, self._secrets.value(secret_version)))
+        return guard.secret_bundle(call.vault, secret_version, self._secrets.value(secret_version))
 
-    async def set_secret(self, call: VaultCall) -> Response:
-        set_ = self._secrets.set(call.vault, call.name, call.body.get("value"), _secret_change(call.body))
-        return JSONResponse(guard.secret_bundle(call.vault, set_, self._secrets.value(set_)))
+    def set_secret(self, call: VaultCall) -> dict[str, Any]:
+        set_ = self._secrets.set(call.vault, call.name, call.body.get("value"), _change(call.body))
+        return guard.secret_bundle(call.vault, set_, self._secrets.value(set_))
 
-    async def update_secret(self, call: VaultCall) -> Response:
-        updated = self._secrets.update(call.vault, call.name, call.part("version"), _secret_change(call.body))
-        return JSONResponse(guard.secret_item(call.vault, updated, versioned=True))
+    def update_secret(self, call: VaultCall) -> dict[str, Any]:
+        updated = self._secrets.update(call.vault, call.name, call.part("version"), _change(call.body))
+        return guard.secret_item(call.vault, updated)
 
-    async def delete_secret(self, call: VaultCall) -> Response:
-        deleted = self._secrets.delete(call.vault, call.name)
-        return JSONResponse(guard.deleted_secret(call.vault, deleted, versioned=True))
-
-    async def list_deleted_secrets(self, call: VaultCall) -> Response:
+    def list_deleted_secrets(self, call: VaultCall) -> Items:
         # A certificate's secret is deleted, recovered and purged with the certificate.
         secrets = [deleted for deleted in self._secrets.all_deleted(call.vault) if not deleted.secret.current.managed]
-        return page(call, [guard.deleted_secret(call.vault, deleted, versioned=False) for deleted in secrets])
+        return [guard.deleted_secret(call.vault, deleted, versioned=False) for deleted in secrets]
 
-    async def get_deleted_secret(self, call: VaultCall) -> Response:
-        return JSONResponse(guard.deleted_secret(call.vault, self._deleted(call), versioned=True))
+    def recover_secret(self, call: VaultCall) -> dict[str, Any]:
+        self._deleted(call.vault, call.name)
+        return guard.secret_item(call.vault, self._secrets.recover(call.vault, call.name).current)
 
-    async def recover_secret(self, call: VaultCall) -> Response:
-        self._deleted(call)
-        recovered = self._secrets.recover(call.vault, call.name)
-        return JSONResponse(guard.secret_item(call.vault, recovered.current, versioned=True))
-
-    async def purge_secret(self, call: VaultCall) -> Response:
-        self._deleted(call)
+    def purge_secret(self, call: VaultCall) -> None:
+        self._deleted(call.vault, call.name)
         self._secrets.purge(call.vault, call.name)
-        return Response(status_code=204)
 
-    def _deleted(self, call: VaultCall) -> DeletedSecret:
-        """The soft-deleted secret that the path names, unless it belongs to a certificate; raises 404."""
-        deleted = self._secrets.find_deleted(call.vault, call.name)
+    def _deleted(self, vault: KeyVault, name: str) -> DeletedSecret:
+        """The soft-deleted secret of this name, unless it belongs to a certificate; raises 404."""
+        deleted = self._secrets.find_deleted(vault, name)
         if deleted is None or deleted.secret.current.managed:
-            raise errors.not_found("secret", call.name)
+            raise errors.not_found("secret", name)
         return deleted
 
 
-def _secret_change(body: Document) -> SecretChange:
+def _change(body: Document) -> SecretChange:
     return SecretChange.of(body.get("attributes"), body.get("contentType"), body.get("tags"))
 
 
@@ -184,10 +183,11 @@ class KeyPlane:
 
     def routes(self) -> Sequence[BaseRoute]:
         route, one = self._guard.route, "/keys/{name}"
+        rotation = _shown(self._keys.find, guard.rotation_policy)
         return [
             route("GET", "/keys", self.list_keys, "keys/read", LISTED),
             route("GET", f"{one}/versions", self.list_key_versions, "keys/read", LISTED),
-            route("GET", f"{one}/rotationpolicy", self.get_rotation_policy, "keyrotationpolicies/read"),
+            route("GET", f"{one}/rotationpolicy", rotation, "keyrotationpolicies/read"),
             route("GET", one, self.get_key, "keys/read"),
             route("GET", one + "/{version:path}", self.get_key, "keys/read"),
             route("POST", f"{one}/create", self.create_key, "keys/create/action", body=_MADE_KEY),
@@ -195,26 +195,26 @@ class KeyPlane:
             route("POST", one + "/{version:path}/{operation}", self.use_key, None, body=_USED, changes=False),
         ]
 
-    async def list_keys(self, call: VaultCall) -> Response:
+    def list_keys(self, call: VaultCall) -> Items:
         own = {key.name.lower(): key for key in self._keys.all(call.vault)}
         certificates = self._certificates.all(call.vault)
         of_certificates = (self._certificates.key(call.vault, certificate.name, None) for certificate in certificates)
         keys = {**{key.name.lower(): key for key in of_certificates}, **own}
-        return page(call, [guard.key_item(call.vault, keys[name], versioned=False) for name in sorted(keys)])
+        return [guard.key_item(call.vault, keys[name], versioned=False) for name in sorted(keys)]
 
-    async def list_key_versions(self, call: VaultCall) -> Response:
+    def list_key_versions(self, call: VaultCall) -> Items:
         versions = self._keys.versions(call.vault, call.name) or self._of_certificate(call)
-        return page(call, [guard.key_item(call.vault, version, versioned=True) for version in versions])
+        return [guard.key_item(call.vault, version) for version in versions]
 
-    async def get_key(self, call: VaultCall) -> Response:
+    def get_key(self, call: VaultCall) -> dict[str, Any]:
         key = self._find(call)
-        return JSONResponse(guard.key_bundle(call.vault, key, self._keys.public_numbers(key)))
+        return guard.key_bundle(call.vault, key, self._keys.public_numbers(key))
 
-    async def create_key(self, call: VaultCall) -> Response:
+    def create_key(self, call: VaultCall) -> dict[str, Any]:
         created = self._keys.create(call.vault, call.name, call.body)
-        return JSONResponse(guard.key_bundle(call.vault, created, self._keys.public_numbers(created)))
+        return guard.key_bundle(call.vault, created, self._keys.public_numbers(created))
 
-    async def use_key(self, call: VaultCall) -> Response:
+    def use_key(self, call: VaultCall) -> dict[str, Any]:
         operation = call.part("operation")
         if operation not in _OPERATIONS:
             raise errors.not_emulated(f"{call.request.method} {call.request.url.path}")
@@ -224,10 +224,7 @@ class KeyPlane:
         key = self._find(call)
         key.require(name)
         result = use(key, call.body.get("alg"), call.body.get("value"))
-        return JSONResponse({"kid": guard.item_id(call.vault, "keys", key), "value": result})
-
-    async def get_rotation_policy(self, call: VaultCall) -> Response:
-        return JSONResponse(guard.rotation_policy(call.vault, self._keys.find(call.vault, call.name, None)))
+        return {"kid": guard.item_id(call.vault, "keys", key), "value": result}
 
     def _find(self, call: VaultCall) -> KeyVersion:
         """The key that the path names; raises 404."""
@@ -261,89 +258,64 @@ class CertificatePlane:
     def routes(self) -> Sequence[BaseRoute]:
         route, one, deleted = self._guard.route, "/certificates/{name}", "/deletedcertificates/{name}"
         listed, imported = f"{LISTED} includepending", {**_MADE_CERTIFICATE, "value": None, "pwd": None}
+        known, make = self._certificates, "certificates/create/action"
+        recovered = _shown(known.recover, guard.certificate_bundle)
         return [
             route("GET", "/certificates", self.list, _READ, listed),
-            route("GET", "/certificates/contacts", self.contacts, "certificatecontacts/write"),
-            route("GET", "/certificates/issuers", self.issuers, "certificatecas/read", LISTED),
-            route("GET", "/certificates/issuers/{issuer}", self.issuer, "certificatecas/read"),
-            route("POST", f"{one}/create", self.create, "certificates/create/action", body=_MADE_CERTIFICATE),
+            route("GET", "/certificates/contacts", _contacts, "certificatecontacts/write"),
+            # None is set up; `Self` and `Unknown` are in no list.
+            route("GET", "/certificates/issuers", lambda _: [], "certificatecas/read", LISTED),
+            route("GET", "/certificates/issuers/{issuer}", _issuer, "certificatecas/read"),
+            route("POST", f"{one}/create", self.create, make, body=_MADE_CERTIFICATE, status=202),
             route("POST", f"{one}/import", self.import_, "certificates/import/action", body=imported),
-            route("GET", f"{one}/pending", self.pending, _READ),
-            route("GET", f"{one}/policy", self.policy, _READ),
+            route("GET", f"{one}/pending", _shown(known.find, guard.certificate_operation), _READ),
+            route("GET", f"{one}/policy", _shown(known.find, guard.certificate_policy), _READ),
             route("GET", f"{one}/versions", self.versions, _READ, LISTED),
             route("GET", one, self.get, _READ),
             route("GET", one + "/{version:path}", self.get, _READ),
-            route("DELETE", one, self.delete, "certificates/delete"),
+            route("DELETE", one, _shown(known.delete, guard.deleted_certificate), "certificates/delete"),
             route("GET", "/deletedcertificates", self.list_deleted, _READ, listed),
-            route("GET", deleted, self.get_deleted, _READ),
-            route("POST", f"{deleted}/recover", self.recover, "certificates/recover/action"),
-            route("DELETE", deleted, self.purge, "certificates/purge/action"),
+            route("GET", deleted, _shown(known.find_deleted, guard.deleted_certificate), _READ),
+            route("POST", f"{deleted}/recover", recovered, "certificates/recover/action"),
+            route("DELETE", deleted, lambda call: known.purge(call.vault, call.name), "certificates/purge/action"),
         ]
 
-    async def list(self, call: VaultCall) -> Response:
-        certificates = self._certificates.all(call.vault)
-        return page(
-            call, [guard.certificate_item(call.vault, certificate, versioned=False) for certificate in certificates]
-        )
+    def list(self, call: VaultCall) -> Items:
+        known = self._certificates.all(call.vault)
+        return [guard.certificate_item(call.vault, certificate, versioned=False) for certificate in known]
 
-    async def get(self, call: VaultCall) -> Response:
+    def get(self, call: VaultCall) -> dict[str, Any]:
         certificate = self._certificates.find(call.vault, call.name, call.part("version"))
-        return JSONResponse(guard.certificate_bundle(call.vault, certificate))
+        return guard.certificate_bundle(call.vault, certificate)
 
-    async def versions(self, call: VaultCall) -> Response:
+    def versions(self, call: VaultCall) -> Items:
         versions = self._certificates.versions(call.vault, call.name)
         ordered = sorted(versions, key=lambda version: version.version)  # as those of secrets
-        return page(call, [guard.certificate_item(call.vault, version, versioned=True) for version in ordered])
+        return [guard.certificate_item(call.vault, version) for version in ordered]
 
-    async def policy(self, call: VaultCall) -> Response:
-        certificate = self._certificates.find(call.vault, call.name)
-        return JSONResponse(guard.certificate_policy(call.vault, certificate))
+    def list_deleted(self, call: VaultCall) -> Items:
+        known = self._certificates.all_deleted(call.vault)
+        return [guard.deleted_certificate_item(call.vault, deleted) for deleted in known]
 
-    async def contacts(self, call: VaultCall) -> Response:
-        """No contacts (azure-keyvault-emulator issue 246 has the real answer)."""
-        return JSONResponse({"id": f"{call.vault.uri}/certificates/contacts", "contacts": []})
-
-    async def issuers(self, call: VaultCall) -> Response:
-        """No issuer is set up; `Self` and `Unknown` are in no list."""
-        return page(call, [])
-
-    async def issuer(self, call: VaultCall) -> Response:
-        raise refusal("CertificateIssuerNotFound", name=call.part("issuer"))
-
-    async def list_deleted(self, call: VaultCall) -> Response:
-        certificates = self._certificates.all_deleted(call.vault)
-        return page(call, [guard.deleted_certificate_item(call.vault, *deleted) for deleted in certificates])
-
-    async def create(self, call: VaultCall) -> Response:
+    def create(self, call: VaultCall) -> dict[str, Any]:
         certificate = self._certificates.create(call.vault, call.name, _policy(call.body), _change(call.body))
-        return JSONResponse(guard.certificate_operation(call.vault, certificate, "inProgress"), status_code=202)
+        return guard.certificate_operation(call.vault, certificate, "inProgress")
 
-    async def pending(self, call: VaultCall) -> Response:
-        certificate = self._certificates.find(call.vault, call.name)
-        return JSONResponse(guard.certificate_operation(call.vault, certificate, "completed"))
-
-    async def import_(self, call: VaultCall) -> Response:
+    def import_(self, call: VaultCall) -> dict[str, Any]:
         body = call.body
         certificate = self._certificates.import_(
             call.vault, call.name, (body.get("value"), body.get("pwd")), _policy(body), _change(body)
         )
-        return JSONResponse(guard.certificate_bundle(call.vault, certificate))
+        return guard.certificate_bundle(call.vault, certificate)
 
-    async def delete(self, call: VaultCall) -> Response:
-        certificate, deleted = self._certificates.delete(call.vault, call.name)
-        return JSONResponse(guard.deleted_certificate(call.vault, certificate, deleted))
 
-    async def get_deleted(self, call: VaultCall) -> Response:
-        certificate, deleted = self._certificates.find_deleted(call.vault, call.name)
-        return JSONResponse(guard.deleted_certificate(call.vault, certificate, deleted))
+def _contacts(call: VaultCall) -> dict[str, Any]:
+    """No contacts (azure-keyvault-emulator issue 246 has the real answer)."""
+    return {"id": f"{call.vault.uri}/certificates/contacts", "contacts": []}
 
-    async def recover(self, call: VaultCall) -> Response:
-        certificate = self._certificates.recover(call.vault, call.name)
-        return JSONResponse(guard.certificate_bundle(call.vault, certificate))
 
-    async def purge(self, call: VaultCall) -> Response:
-        self._certificates.purge(call.vault, call.name)
-        return Response(status_code=204)
+def _issuer(call: VaultCall) -> dict[str, Any]:
+    raise refusal("CertificateIssuerNotFound", name=call.part("issuer"))
 
 
 def _policy(body: Document) -> Mapping[str, Any]:
@@ -351,10 +323,6 @@ def _policy(body: Document) -> Mapping[str, Any]:
     if policy is not None and not isinstance(policy, Mapping):
         raise errors.bad_parameter("Property policy has invalid value: an object is expected.")
     return {name: value for name, value in (policy or {}).items() if value is not None}
-
-
-def _change(body: Document) -> SecretChange:
-    return SecretChange.of(body.get("attributes"), None, body.get("tags"))
 
 
 def app(cloud: LocalAzure) -> Starlette:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
@@ -240,6 +240,10 @@ class CertificateVersion:
         return x509.load_der_x509_certificate(base64.b64decode(self.cer))
 
 
+DeletedCertificate: TypeAlias = tuple[CertificateVersion, DeletedSecret]
+"""A soft-deleted certificate and its secret."""
+
+
 class Certificates:
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -253,8 +257,8 @@ class Certificates:
             raise errors.not_found("certificate", name, version)
         return matching[-1]
 
-    def find_deleted(self, vault: KeyVault, name: str) -> tuple[CertificateVersion, DeletedSecret]:
-        """A soft-deleted certificate and its secret; raises 404."""
+    def find_deleted(self, vault: KeyVault, name: str) -> DeletedCertificate:
+        """The soft-deleted certificate of this name; raises 404."""
         deleted, versions = self._secrets.find_deleted(vault, name), self._versions(vault, name)
         if deleted is None or not versions:
             raise errors.not_found("certificate", name)
@@ -270,7 +274,7 @@ class Certificates:
         self.find(vault, name)
         return self._versions(vault, name)
 
-    def all_deleted(self, vault: KeyVault) -> list[tuple[CertificateVersion, DeletedSecret]]:
+    def all_deleted(self, vault: KeyVault) -> list[DeletedCertificate]:
         """The newest version of each soft-deleted certificate of the vault, by name."""
         names = [deleted.secret.name for deleted in self._secrets.all_deleted(vault) if deleted.secret.current.managed]
         return [self.find_deleted(vault, name) for name in names]
@@ -318,7 +322,7 @@ class Certificates:
             managed=True,
         )
 
-    def delete(self, vault: KeyVault, name: str) -> tuple[CertificateVersion, DeletedSecret]:
+    def delete(self, vault: KeyVault, name: str) -> DeletedCertificate:
         """Soft-delete a certificate with its secret; raises 404."""
         self.find(vault, name)
         self._secrets.delete(vault, name, managed=True)

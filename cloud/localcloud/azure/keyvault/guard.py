@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from localcloud.azure.keyvault import errors
-from localcloud.azure.keyvault.certificates import CertificateVersion
+from localcloud.azure.keyvault.certificates import CertificateVersion, DeletedCertificate
 from localcloud.azure.keyvault.keys import KeyVersion, base64url
 from localcloud.azure.keyvault.secrets import DeletedSecret, KeyVault, SecretVersion, Vaults
 from localcloud.azure.local_azure import LocalAzure
@@ -98,7 +98,8 @@ class VaultCall:
         return text
 
 
-Handler = Callable[[VaultCall], Awaitable[Response]]
+Handler = Callable[[VaultCall], dict[str, Any] | list[dict[str, Any]] | None]
+"""Answers with a document, with the items of a list, or with nothing."""
 
 
 class VaultGuard:
@@ -120,6 +121,7 @@ class VaultGuard:
         body: Members | None = None,
         *,
         changes: bool | None = None,
+        status: int = 200,
     ) -> Route:
         """A route with these checks, in the service's own order.
 
@@ -128,6 +130,7 @@ class VaultGuard:
             query: the options that the operation reads, with blanks between.
             body: the members of its body.
             changes: whether it changes the vault; None: as its method says.
+            status: of an answer with a document.
         """
         kind, is_change = kind_of(method, path), method != "GET" if changes is None else changes
 
@@ -149,7 +152,11 @@ class VaultGuard:
             call = VaultCall(request, vault, caller, document)
             if action is not None:
                 self.require(call, action)
-            return await handler(call)
+            answer = handler(call)
+            if answer is None:
+                return Response(status_code=204)
+            content = _page(call, answer) if isinstance(answer, list) else answer
+            return JSONResponse(content, status_code=status)
 
         return Route(path, authorized, methods=[method])
 
@@ -193,7 +200,7 @@ class VaultGuard:
             raise refusal("Forbidden", caller=call.caller, action=named[0], resource=scope.lower(), vault=call.vault)
 
 
-def page(call: VaultCall, items: list[dict[str, Any]]) -> Response:
+def _page(call: VaultCall, items: list[dict[str, Any]]) -> dict[str, Any]:
     """Items from where the last page ended, as many as `maxresults` asks for, with the link to those after them.
 
     Source: parameter `maxresults` of the lists in `keyvault/data-plane/.../7.4/secrets.json` (1 to 25, 25 by default).
@@ -208,7 +215,7 @@ def page(call: VaultCall, items: list[dict[str, Any]]) -> Response:
     link = call.request.url.include_query_params(**{"$skiptoken": str(end)})
     if (link.hostname or "").endswith(f".{call.vault.suffix}"):
         link = link.replace(port=443)  # the vault's own address, written out as in the examples of the reference
-    return JSONResponse({"value": items[int(begin) : end], "nextLink": str(link) if end < len(items) else None})
+    return {"value": items[int(begin) : end], "nextLink": str(link) if end < len(items) else None}
 
 
 def _check_version(version: str) -> None:
@@ -236,7 +243,7 @@ def item_id(vault: KeyVault, kind: str, item: Item, *, versioned: bool = True) -
     return f"{unversioned}/{item.version}" if versioned else unversioned
 
 
-def secret_item(vault: KeyVault, secret: SecretVersion, *, versioned: bool) -> dict[str, Any]:
+def secret_item(vault: KeyVault, secret: SecretVersion, *, versioned: bool = True) -> dict[str, Any]:
     """A version without its value."""
     dates = {"nbf": secret.nbf, "exp": secret.exp, "created": secret.created, "updated": secret.updated}
     return _without_none(
@@ -253,17 +260,17 @@ def secret_item(vault: KeyVault, secret: SecretVersion, *, versioned: bool) -> d
 def secret_bundle(vault: KeyVault, secret: SecretVersion, value: str) -> dict[str, Any]:
     """A version with its value in clear."""
     kid = {"kid": item_id(vault, "keys", secret)} if secret.managed else {}
-    return {"value": value, **secret_item(vault, secret, versioned=True), **kid}
+    return {"value": value, **secret_item(vault, secret), **kid}
 
 
-def deleted_secret(vault: KeyVault, deleted: DeletedSecret, *, versioned: bool) -> dict[str, Any]:
+def deleted_secret(vault: KeyVault, deleted: DeletedSecret, *, versioned: bool = True) -> dict[str, Any]:
     return {
         **secret_item(vault, deleted.secret.current, versioned=versioned),
         **_deletion(vault, "secrets", deleted),
     }
 
 
-def key_item(vault: KeyVault, key: KeyVersion, *, versioned: bool) -> dict[str, Any]:
+def key_item(vault: KeyVault, key: KeyVersion, *, versioned: bool = True) -> dict[str, Any]:
     """A key without its public half."""
     return _without_none(
         {
@@ -278,7 +285,7 @@ def key_item(vault: KeyVault, key: KeyVersion, *, versioned: bool) -> dict[str, 
 def key_bundle(vault: KeyVault, key: KeyVersion, public_numbers: dict[str, str]) -> dict[str, Any]:
     """A key's public half as a JSON Web Key."""
     jwk = {"kid": item_id(vault, "keys", key), "kty": "RSA", "key_ops": list(key.operations), **public_numbers}
-    beside = {name: value for name, value in key_item(vault, key, versioned=True).items() if name != "kid"}
+    beside = {name: value for name, value in key_item(vault, key).items() if name != "kid"}
     return {"key": jwk, **beside}
 
 
@@ -292,7 +299,7 @@ def rotation_policy(vault: KeyVault, key: KeyVersion) -> dict[str, Any]:
     }
 
 
-def certificate_item(vault: KeyVault, certificate: CertificateVersion, *, versioned: bool) -> dict[str, Any]:
+def certificate_item(vault: KeyVault, certificate: CertificateVersion, *, versioned: bool = True) -> dict[str, Any]:
     """A certificate without its content."""
     x509_certificate = certificate.certificate
     attributes = {
@@ -314,7 +321,7 @@ def certificate_item(vault: KeyVault, certificate: CertificateVersion, *, versio
 def certificate_bundle(vault: KeyVault, certificate: CertificateVersion) -> dict[str, Any]:
     """A certificate, its policy, and the ids of its key and secret."""
     return {
-        **certificate_item(vault, certificate, versioned=True),
+        **certificate_item(vault, certificate),
         "kid": item_id(vault, "keys", certificate),
         "sid": item_id(vault, "secrets", certificate),
         "cer": certificate.cer,
@@ -330,7 +337,9 @@ def certificate_policy(vault: KeyVault, certificate: CertificateVersion) -> dict
     }
 
 
-def certificate_operation(vault: KeyVault, certificate: CertificateVersion, status: str) -> dict[str, Any]:
+def certificate_operation(
+    vault: KeyVault, certificate: CertificateVersion, status: str = "completed"
+) -> dict[str, Any]:
     """The operation that created a certificate (CertificateOperation)."""
     name = item_id(vault, "certificates", certificate, versioned=False)
     return {
@@ -345,15 +354,13 @@ def certificate_operation(vault: KeyVault, certificate: CertificateVersion, stat
     }
 
 
-def deleted_certificate(vault: KeyVault, certificate: CertificateVersion, deleted: DeletedSecret) -> dict[str, Any]:
-    return {**certificate_bundle(vault, certificate), **_deletion(vault, "certificates", deleted)}
+def deleted_certificate(vault: KeyVault, deleted: DeletedCertificate) -> dict[str, Any]:
+    return {**certificate_bundle(vault, deleted[0]), **_deletion(vault, "certificates", deleted[1])}
 
 
-def deleted_certificate_item(
-    vault: KeyVault, certificate: CertificateVersion, deleted: DeletedSecret
-) -> dict[str, Any]:
+def deleted_certificate_item(vault: KeyVault, deleted: DeletedCertificate) -> dict[str, Any]:
     """The same without content and policy."""
-    return {**certificate_item(vault, certificate, versioned=False), **_deletion(vault, "certificates", deleted)}
+    return {**certificate_item(vault, deleted[0], versioned=False), **_deletion(vault, "certificates", deleted[1])}
 
 
 def _deletion(vault: KeyVault, kind: str, deleted: DeletedSecret) -> dict[str, Any]:

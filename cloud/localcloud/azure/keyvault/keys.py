@@ -137,7 +137,7 @@ class Keys:
         documents = self._store.items(KEY_KIND, vault.key(""))
         return [KeyVersion.of(document["versions"][-1]) for _, document in documents]
 
-    def find(self, vault: KeyVault, name: str, version: str | None) -> KeyVersion:
+    def find(self, vault: KeyVault, name: str, version: str | None = None) -> KeyVersion:
         """The named version, the newest for None or ""; raises 404 `KeyNotFound`."""
         versions = self.versions(vault, name)
         matching = versions if not version else [candidate for candidate in versions if candidate.version == version]
