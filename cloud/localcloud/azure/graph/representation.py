@@ -11,6 +11,7 @@ import binascii
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from cryptography import x509
@@ -19,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from localcloud.azure.shared.refusals import not_emulated, refusal
 from localcloud.azure.shared.understood import Members
 from localcloud.azure.tenant.objects import Application, KeyCredential, PasswordCredential, ServicePrincipal, User
-from localcloud.core import clock
+from localcloud.core import clock, yaml_text
 from localcloud.core.arm_ids import is_uuid
 from localcloud.core.clock import parse_rfc3339, rfc3339
 
@@ -31,59 +32,9 @@ TYPES: Mapping[type[Application | ServicePrincipal], str] = {
 }
 _PASSWORD_LIFETIME = timedelta(days=730)
 
-_APPLICATION_DEFAULTS: Mapping[str, Any] = {
-    "uniqueName": None,
-    "description": None,
-    "notes": None,
-    "signInAudience": "AzureADMyOrg",
-    "identifierUris": [],
-    "tags": [],
-    "appRoles": [],
-    "requiredResourceAccess": [],
-    "api": {},
-    "web": {},
-    "spa": {},
-    "publicClient": {},
-    "info": {},
-    "optionalClaims": None,
-    "groupMembershipClaims": None,
-    "isFallbackPublicClient": None,
-    "isDeviceOnlyAuthSupported": None,
-    "oauth2RequirePostResponse": False,
-    "serviceManagementReference": None,
-}
-_PRINCIPAL_DEFAULTS: Mapping[str, Any] = {
-    "accountEnabled": True,
-    "appRoleAssignmentRequired": False,
-    "description": None,
-    "notes": None,
-    "homepage": None,
-    "loginUrl": None,
-    "tags": [],
-    "alternativeNames": [],
-    "notificationEmailAddresses": [],
-    "preferredSingleSignOnMode": None,
-    "samlSingleSignOnSettings": None,
-}
+_FILE: Mapping[str, Mapping[str, Any]] = yaml_text.load(Path(__file__).with_name("properties.yaml").read_bytes())
+_PROPERTIES = {kind: _FILE[type_.rpartition(".")[2]] for kind, type_ in TYPES.items()}
 _TEXTS = frozenset({"alternativeNames", "identifierUris", "notificationEmailAddresses", "tags"})
-# Further members that Graph has and the local cloud does not (Graph v1.0 reference).
-_NOT_EMULATED: Mapping[type[Application | ServicePrincipal], frozenset[str]] = {
-    Application: frozenset(
-        {"addIns", "authenticationBehaviors", "certification", "defaultRedirectUri", "logo", "tokenEncryptionKeyId"}
-        | {"nativeAuthenticationApisEnabled", "parentalControlSettings", "passwordCredentials", "samlMetadataUrl"}
-        | {
-            "requestSignatureVerification",
-            "servicePrincipalLockConfiguration",
-            "verifiedPublisher",
-            "disabledByMicrosoftStatus",
-        }
-    ),
-    ServicePrincipal: frozenset(
-        {"addIns", "appRoles", "customSecurityAttributes", "info", "logoutUrl", "oauth2PermissionScopes", "replyUrls"}
-        | {"passwordCredentials", "preferredTokenSigningKeyThumbprint", "servicePrincipalNames", "servicePrincipalType"}
-        | {"remoteDesktopSecurityConfiguration", "tokenEncryptionKeyId", "verifiedPublisher"}
-    ),
-}
 _KEY = dict.fromkeys(
     ("keyId", "type", "usage", "key", "displayName", "startDateTime", "endDateTime", "customKeyIdentifier")
 )
@@ -104,11 +55,11 @@ def to_json(entry: Application | ServicePrincipal, tenant_id: str, *, with_keys:
         "passwordCredentials": [password_json(password) for password in entry.passwords],
     }
     if isinstance(entry, Application):
-        return {**common, **_APPLICATION_DEFAULTS, **entry.properties}
+        return {**common, **_PROPERTIES[Application]["kept"], **entry.properties}
     managed = entry.kind == "ManagedIdentity"
     return {
         **common,
-        **_PRINCIPAL_DEFAULTS,
+        **_PROPERTIES[ServicePrincipal]["kept"],
         **entry.properties,
         "servicePrincipalType": entry.kind,
         "appOwnerOrganizationId": tenant_id,
@@ -124,11 +75,11 @@ def typed_json(entry: Application | ServicePrincipal, tenant_id: str) -> dict[st
 
 def writable(body: Mapping[str, Any], kind: type[Application | ServicePrincipal]) -> dict[str, Any]:
     """The plain properties of a body, without display name, certificates and owners; raises 400 for an unknown one."""
-    known = _APPLICATION_DEFAULTS if kind is Application else _PRINCIPAL_DEFAULTS
+    known = _PROPERTIES[kind]["kept"]
     body = {name: without_annotations(value) for name, value in body.items() if not _is_annotation(name)}
     structural = {"displayName", "keyCredentials", OWNERS, *(() if kind is Application else ("appId",))}
     for name in body:
-        if name in _NOT_EMULATED[kind]:
+        if name in _PROPERTIES[kind]["notEmulated"].split():
             raise not_emulated("graph", f"the property {name} of {TYPES[kind].rpartition('.')[2]}")
         if name not in known and name not in structural:
             raise refusal("Request_BadRequest unknown property", name=name)
@@ -141,9 +92,9 @@ def writable(body: Mapping[str, Any], kind: type[Application | ServicePrincipal]
 
 def members(kind: type[Application | ServicePrincipal]) -> Members:
     """The members of a body that writes an object: those that are kept, and those that are refused by their names."""
-    known = _APPLICATION_DEFAULTS if kind is Application else _PRINCIPAL_DEFAULTS
+    known = _PROPERTIES[kind]["kept"]
     structural = ("id", "displayName", "appId", OWNERS)
-    return {**dict.fromkeys((*known, *structural, *_NOT_EMULATED[kind])), "keyCredentials": _KEY}
+    return {**dict.fromkeys((*known, *structural, *_PROPERTIES[kind]["notEmulated"].split())), "keyCredentials": _KEY}
 
 
 def text(body: Mapping[str, Any], name: str) -> str | None:
