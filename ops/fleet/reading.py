@@ -7,7 +7,7 @@ the complete configuration of each stack is validated by `identity.settings` (`o
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final
 
@@ -15,6 +15,7 @@ import yaml
 from pydantic import Field, StrictBool, StrictInt, ValidationError
 from pydantic_core import ErrorDetails
 
+from identity import yaml_text
 from identity.secrets_store import duration
 from identity.settings.schema import types
 from identity.settings.schema.base import Model
@@ -155,8 +156,6 @@ class FleetSettings(Model):
 
 
 _FLEET: Final = SchemaNode(FleetSettings)
-_TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
-_MERGE: Final = "tag:yaml.org,2002:merge"
 
 
 def read(text: str, file: str) -> FleetSettings:
@@ -176,28 +175,12 @@ def read(text: str, file: str) -> FleetSettings:
         raise FleetFileError(file, report.problems) from None
 
 
-class _Loader(yaml.SafeLoader):
-    """YAML with keys that are strings; what looks like a date is a string."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """Refuse a key of another type."""
-        for key, _ in node.value:
-            if key.tag != _MERGE and not isinstance(name := self.construct_object(key, deep=True), str):
-                raise yaml.constructor.ConstructorError(None, None, f"the key {name!r} is not a string", key.start_mark)
-        return super().construct_mapping(node, deep)
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
 def _parse_yaml(text: str, file: str) -> Any:
     report = FleetReport()
     try:
-        document = yaml.load(text, _Loader)  # noqa: S506 - a SafeLoader
+        document = yaml_text.load(text)
         require_unique_keys(text)
+        _require_text_keys(document)
         return document
     except yaml.MarkedYAMLError as error:
         line = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
@@ -206,6 +189,15 @@ def _parse_yaml(text: str, file: str) -> Any:
         reason = str(error).partition("\n")[0] or "nested too deeply"
     report.refuse((), {}, rule="yaml", accepted="YAML", fix="correct it there", reason=reason)
     raise FleetFileError(file, report.problems)
+
+
+def _require_text_keys(value: Any) -> None:
+    for key, item in value.items() if isinstance(value, dict) else ():
+        if not isinstance(key, str):
+            raise ValueError(f"the key {key!r} is not a string")
+        _require_text_keys(item)
+    for item in value if isinstance(value, list) else ():
+        _require_text_keys(item)
 
 
 def _describe(error: ErrorDetails, report: FleetReport) -> None:

@@ -197,7 +197,6 @@ def test_a_credential_in_an_address_is_not_shown() -> None:
     [
         "[",
         "environments: []\nenvironments: []\n",
-        "1: 2",
         "- a",
         "",
         "environments: &a [*a]",
@@ -206,6 +205,17 @@ def test_a_credential_in_an_address_is_not_shown() -> None:
 )
 def test_what_is_no_fleet_file_is_refused_without_a_trace(text: str) -> None:
     with pytest.raises(FleetFileError):
+        fleet_of(text)
+
+
+def test_a_name_is_read_as_pulumi_reads_it_in_the_stacks_file() -> None:
+    [environment] = read("environments:\n- name: on\n  clusters:\n  - name: no\n", "fleet.yaml").environments
+    assert (environment.name, environment.clusters[0].name) == ("on", "no")
+
+
+@pytest.mark.parametrize("text", ["1: 2", "environments:\n- settings: {key: [{1: 2}]}\n"])
+def test_a_key_that_is_no_text_is_named(text: str) -> None:
+    with pytest.raises(FleetFileError, match="the key 1 is not a string"):
         fleet_of(text)
 
 
