@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
@@ -14,31 +14,16 @@ from rich.text import Text
 from identity.aks.exec_user import exec_user
 from identity.aks.kubeconfig import Kubeconfig, MalformedKubeconfigError, add_context, usual_kubeconfigs
 from identity.aks.legacy_login import LegacyLogin, is_convertible, legacy_login_of
-from identity.aks.login import AKS_SERVER_APP_ID, Login
+from identity.aks.login import AKS_SERVER_APP_ID
 from identity.clouds import CLOUDS, is_known_authority
 from identity.login_kinds import Flavour, LoginKind
 from ops.access.clients import StackAccess, stack_access
-from ops.commands.options import (
-    DEFAULT_STACK,
-    AuthorityOption,
-    CertificateOption,
-    ClientOption,
-    FederatedOption,
-    ImdsOption,
-    KindOption,
-    PasswordOption,
-    Screen,
-    SecretOption,
-    ServerOption,
-    StackOption,
-    TenantOption,
-)
+from ops.commands.options import DEFAULT_STACK, LoginOptions, Screen, StackOption, with_login
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 
-_PUBLIC: Final = CLOUDS["AzurePublicCloud"].authority_host
 
-
+@with_login
 def kubeconfig(
     source: Annotated[
         Path | None, typer.Option("--from", help="Kubeconfig to convert, instead of one from AKS.")
@@ -48,16 +33,8 @@ def kubeconfig(
     ] = None,
     context: Annotated[str | None, typer.Option(help="Context to use; the current one by default.")] = None,
     flavour: Annotated[Flavour, typer.Option(help="Program that gets the tokens.")] = Flavour.IDSTACK,
-    kind: KindOption = None,
-    tenant_id: TenantOption = None,
-    client_id: ClientOption = None,
-    certificate: CertificateOption = None,
-    certificate_password_file: PasswordOption = None,
-    client_secret_file: SecretOption = None,
-    federated_token_file: FederatedOption = None,
-    imds_endpoint: ImdsOption = None,
-    authority_host: AuthorityOption = None,
-    server_id: ServerOption = None,
+    *,
+    login: LoginOptions,
     public_fqdn: Annotated[bool, typer.Option(help="Use the public name of a private cluster.")] = False,
     admin: Annotated[bool, typer.Option(help="Use the administrators' static credential, without Entra ID.")] = False,
     stack: StackOption = DEFAULT_STACK,
@@ -68,27 +45,20 @@ def kubeconfig(
     access = (
         stack_access(Engine(stack), admin=admin, public_fqdn=public_fqdn)
         if source is None
-        else _of_file(source, context, authority_host, server_id)
+        else _of_file(source, context, login)
     )
     name = access.kubeconfig.chosen(context)
     user = access.kubeconfig.entries("users")[access.kubeconfig.entries("contexts")[name]["user"]]
     if not admin:
-        hints = access.hints
-        login = access.login
-        if kind is not None or login is None:
-            login = Login(
-                kind=kind or LoginKind.ARM,
-                tenant_id=tenant_id or (None if kind is LoginKind.MANAGED_IDENTITY else hints.tenant_id),
-                client_id=client_id,
-                certificate=certificate,
-                certificate_password_file=certificate_password_file,
-                client_secret_file=client_secret_file,
-                federated_token_file=federated_token_file,
-                imds_endpoint=imds_endpoint,
-                authority_host=authority_host or hints.authority_host or _PUBLIC,
-                server_id=server_id or hints.server_id or AKS_SERVER_APP_ID,
+        hints, chosen_login = access.hints, access.login
+        if login.kind is not None or chosen_login is None:
+            chosen_login = login.login(
+                kind=LoginKind.ARM,
+                tenant_id=None if login.kind is LoginKind.MANAGED_IDENTITY else hints.tenant_id,
+                authority_host=hints.authority_host,
+                server_id=hints.server_id,
             )
-        user = exec_user(login, flavour, access.environment)
+        user = exec_user(chosen_login, flavour, access.environment)
     chosen = access.kubeconfig.only(name, user=user)
     written = [] if is_printed else add_context((file,) if file else usual_kubeconfigs(), chosen)
     if admin:
@@ -104,7 +74,7 @@ def kubeconfig(
         screen.console.print(f'context "{name}" written to {", ".join(map(str, written))}')
 
 
-def _of_file(source: Path, context: str | None, authority_host: str | None, server_id: str | None) -> StackAccess:
+def _of_file(source: Path, context: str | None, login: LoginOptions) -> StackAccess:
     """One context of a kubeconfig with a legacy sign-in to AKS.
 
     Raises MalformedKubeconfigError for another sign-in. What could give the credential or a token to somebody else
@@ -122,23 +92,23 @@ def _of_file(source: Path, context: str | None, authority_host: str | None, serv
             f'user "{owner}" signs in by {ways}, not to AKS by Entra ID; nothing was changed. Name another --context'
         )
     hints = legacy_login_of(user, owner)
-    for problem, fix in _doubts(cluster, hints, authority_host, server_id):
-        _require_agreement(f"{source} {problem}", fix)
+    for problem, fix in _doubts(cluster, hints, login):
+        if not sys.stdin.isatty():
+            raise CommandError(f"{source} {problem}; nothing was written. {fix}")
+        typer.confirm(f"{source} {problem}. Is it yours?", abort=True, err=True)
     return StackAccess(source_file, hints)
 
 
-def _doubts(
-    cluster: Mapping[str, Any], hints: LegacyLogin, authority_host: str | None, server_id: str | None
-) -> Iterator[tuple[str, str]]:
+def _doubts(cluster: Mapping[str, Any], hints: LegacyLogin, login: LoginOptions) -> Iterator[tuple[str, str]]:
     """Who else than Azure and the cluster would get a credential or a token, and what a script does about it."""
     host, audience = hints.authority_host, hints.server_id
-    if authority_host is None and host is not None and not is_known_authority(host):
+    if login.authority_host is None and host is not None and not is_known_authority(host):
         known = ", ".join(cloud.authority_host for cloud in CLOUDS.values())
         yield (
             f'signs in at "{host}", which is not an authority host of Azure: it would get the credential',
             f"Known are {known}. If it is yours, name it: --authority-host {shlex.quote(host)}",
         )
-    if server_id is None and audience is not None and audience.lower() != AKS_SERVER_APP_ID:
+    if login.server_id is None and audience is not None and audience.lower() != AKS_SERVER_APP_ID:
         yield (
             f'asks for tokens for "{audience}", which is not AKS: {cluster.get("server")} would get them, and could '
             "use them there",
@@ -151,9 +121,3 @@ def _doubts(
         )
     if proxy := cluster.get("proxy-url"):
         yield f'sends every request by the proxy "{proxy}"', "Take proxy-url out, and set HTTPS_PROXY if it is yours"
-
-
-def _require_agreement(problem: str, fix: str) -> None:
-    if not sys.stdin.isatty():
-        raise CommandError(f"{problem}; nothing was written. {fix}")
-    typer.confirm(f"{problem}. Is it yours?", abort=True, err=True)

@@ -6,13 +6,17 @@ import json
 import sys
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol, TypeAlias, cast, get_type_hints
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
+from identity.aks.login import Login
 from identity.login_kinds import LOGIN_KINDS, LoginKind
 from identity.similar import did_you_mean
 from ops.stack import plugins
@@ -28,7 +32,15 @@ if TYPE_CHECKING:
 
 def complete_clusters(context: typer.Context) -> list[str]:
     """The hosted clusters in the file of the command line's stack."""
-    return list(_clusters(context))
+    from identity.settings.stack_file import written_for
+    from ops.stack.configuration import named_clusters
+
+    try:
+        stack = context.params.get("stack") or chosen_stack()[0]
+    except CommandError:
+        return []
+    written = written_for(stack, ROOT) or {}
+    return [cluster["name"] for cluster in named_clusters(written.get("hostedClusters"))]
 
 
 def complete_identities(context: typer.Context) -> list[str]:
@@ -36,32 +48,47 @@ def complete_identities(context: typer.Context) -> list[str]:
     from identity.catalogue import CONTROL_PLANE
 
     fields = [row.field for row in CONTROL_PLANE]
-    return [*fields, *(f"{cluster}/{field}" for cluster in _clusters(context) for field in fields)]
-
-
-def _clusters(context: typer.Context) -> Iterator[str]:
-    from identity.settings.stack_file import written_for
-    from ops.stack.configuration import named_clusters
-
-    try:
-        stack = context.params.get("stack") or chosen_stack()[0]
-    except CommandError:
-        return
-    written = written_for(stack, ROOT) or {}
-    yield from (cluster["name"] for cluster in named_clusters(written.get("hostedClusters")))
+    return [*fields, *(f"{cluster}/{field}" for cluster in complete_clusters(context) for field in fields)]
 
 
 _KINDS: Final = "How to sign in: " + "; ".join(f"{kind}, {row.description}" for kind, row in LOGIN_KINDS.items())
-KindOption: TypeAlias = Annotated[LoginKind | None, typer.Option("--login", help=_KINDS)]
-TenantOption: TypeAlias = Annotated[str | None, typer.Option(help="Tenant of the cluster.")]
-ClientOption: TypeAlias = Annotated[str | None, typer.Option(help="Application (client) id of the identity.")]
-CertificateOption: TypeAlias = Annotated[Path | None, typer.Option(help="Credential document, PEM or PKCS#12.")]
-PasswordOption: TypeAlias = Annotated[Path | None, typer.Option(help="File with the password of the certificate.")]
-SecretOption: TypeAlias = Annotated[Path | None, typer.Option(help="File with the client secret.")]
-FederatedOption: TypeAlias = Annotated[Path | None, typer.Option(help="File with a federated token.")]
-ImdsOption: TypeAlias = Annotated[str | None, typer.Option(help="Endpoint of IMDS, if it is not the usual one.")]
-AuthorityOption: TypeAlias = Annotated[str | None, typer.Option(help="Authority host of the cluster's cloud.")]
-ServerOption: TypeAlias = Annotated[str | None, typer.Option(help="Application (client) id of the AKS API servers.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoginOptions:
+    """How to sign in to an API server; the options have the names of `Login`'s attributes."""
+
+    kind: Annotated[LoginKind | None, typer.Option("--login", help=_KINDS)] = None
+    tenant_id: Annotated[str | None, typer.Option(help="Tenant of the cluster.")] = None
+    client_id: Annotated[str | None, typer.Option(help="Application (client) id of the identity.")] = None
+    certificate: Annotated[Path | None, typer.Option(help="Credential document, PEM or PKCS#12.")] = None
+    certificate_password_file: Annotated[
+        Path | None, typer.Option(help="File with the password of the certificate.")
+    ] = None
+    client_secret_file: Annotated[Path | None, typer.Option(help="File with the client secret.")] = None
+    federated_token_file: Annotated[Path | None, typer.Option(help="File with a federated token.")] = None
+    imds_endpoint: Annotated[str | None, typer.Option(help="Endpoint of IMDS, if it is not the usual one.")] = None
+    authority_host: Annotated[str | None, typer.Option(help="Authority host of the cluster's cloud.")] = None
+    server_id: Annotated[str | None, typer.Option(help="Application (client) id of the AKS API servers.")] = None
+
+    def login(self, **defaults: Any) -> Login:
+        """The login of the given options, with these `defaults` for the others; raises LoginRefusedError."""
+        return Login(**{name: value for name, value in (*defaults.items(), *vars(self).items()) if value})
+
+
+def with_login(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command, whose parameter `login` is LoginOptions, an option for each of these."""
+    own = signature(command, eval_str=True).parameters.values()
+    types = get_type_hints(LoginOptions, include_extras=True)
+    options = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind) for name, kind in types.items()]
+
+    @wraps(command)
+    def called(**given: Any) -> None:
+        command(login=LoginOptions(**{name: given.pop(name) for name in types}), **given)
+
+    others = ([one.replace(kind=Parameter.KEYWORD_ONLY)] if one.name != "login" else options for one in own)
+    vars(called)["__signature__"] = Signature([*chain.from_iterable(others)])
+    return called
 
 
 def bare_name(name: str) -> str:

@@ -10,68 +10,34 @@ import typer
 
 from identity.aks import tokens
 from identity.aks.exec_plugin import ExecRequest, clear_environment, prompt, render
-from identity.aks.login import AKS_SERVER_APP_ID, Login
 from identity.aks.sign_in import claims_of
 from identity.aks.tokens import TokenCache
-from identity.clouds import CLOUDS
 from identity.credentials import rfc3339
 from identity.login_kinds import LoginKind
-from ops.commands.options import (
-    AuthorityOption,
-    CertificateOption,
-    ClientOption,
-    FederatedOption,
-    ImdsOption,
-    JsonOption,
-    KindOption,
-    PasswordOption,
-    Screen,
-    SecretOption,
-    ServerOption,
-    TenantOption,
-)
+from ops.commands.options import JsonOption, LoginOptions, Screen, with_login
 from ops.stack.errors import CommandError
 
-_PUBLIC: Final = CLOUDS["AzurePublicCloud"].authority_host
 # The claims that are printed, in this order; a RoleBinding names the object id (oid).
 _PRINTED: Final = ("tid", "aud", "oid", "appid", "upn", "groups")
 
 
+@with_login
 def token(
     for_exec: Annotated[bool, typer.Option("--exec", help="Print an ExecCredential, for a kubeconfig.")] = False,
-    kind: KindOption = None,
+    *,
+    login: LoginOptions,
     device_code: Annotated[
         bool, typer.Option("--device-code", help="Let a person sign in; same as --login device-code.")
     ] = False,
-    tenant_id: TenantOption = None,
-    client_id: ClientOption = None,
-    certificate: CertificateOption = None,
-    certificate_password_file: PasswordOption = None,
-    client_secret_file: SecretOption = None,
-    federated_token_file: FederatedOption = None,
-    imds_endpoint: ImdsOption = None,
-    authority_host: AuthorityOption = None,
-    server_id: ServerOption = None,
     cache_dir: Annotated[Path | None, typer.Option(help="Directory of the cached tokens.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Sign in to an AKS API server; print the token with --exec, otherwise only its claims."""
     request = ExecRequest(os.environ)
-    login = Login(
-        kind=_kind(kind, device_code),
-        tenant_id=tenant_id,
-        client_id=client_id,
-        certificate=certificate,
-        certificate_password_file=certificate_password_file,
-        client_secret_file=client_secret_file,
-        federated_token_file=federated_token_file,
-        imds_endpoint=imds_endpoint,
-        authority_host=authority_host or _PUBLIC,
-        server_id=server_id or AKS_SERVER_APP_ID,
-    )
+    chosen = login.login(kind=_kind(login.kind, device_code))
     cache = TokenCache(cache_dir or tokens.directory())
-    clear_environment(login)
-    access_token = tokens.token(login, cache, os.environ, show=prompt(request))
+    clear_environment(chosen)
+    access_token = tokens.token(chosen, cache, os.environ, show=prompt(request))
     if for_exec:
         print(render(request.api_version, access_token.value, access_token.renew_at))
         return

@@ -1,1 +1,0 @@
-"""Guards that keep a run from harming another stack, or a running control plane."""
