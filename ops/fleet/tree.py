@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path, PurePosixPath
+from string import Template
 from typing import Any, Final
 
 from identity.settings.schema.problems import NAMESPACE as PROJECT
-from identity.yaml_text import dump
+from identity.yaml_text import dump, load
 from ops.fleet.reading import OperatorSettings
 from ops.fleet.stacks import FleetEnvironment, FleetStack
 from ops.stack.environment import ROOT
@@ -17,6 +19,8 @@ from ops.stack.errors import CommandError, writing
 HEADER: Final = "# Written by `idstack fleet render`; change the fleet file instead.\n"
 _CONTAINERFILE: Final = ROOT / "ops/fleet/workspace/Containerfile"
 _BASE: Final = ROOT / "ops/fleet/base.yaml"
+_IDENTITY: Final = ROOT / "ops/fleet/identity.yaml"
+_STACK: Final = ROOT / "ops/fleet/stack.yaml"
 
 
 def tree(fleet: Sequence[FleetEnvironment]) -> dict[PurePosixPath, str]:
@@ -40,7 +44,12 @@ def _environment(environment: FleetEnvironment) -> dict[PurePosixPath, str]:
     operator = environment.operator
     assert operator is not None, "only environments with an operator are rendered"
     files = {
-        "identity.yaml": dump(*identity_objects(environment, operator)),
+        # A ServiceAccount that Azure trusts, with one right in Kubernetes.
+        "identity.yaml": Template(_IDENTITY.read_text(encoding="utf-8")).substitute(
+            account=account_name(environment.name),
+            client_id=operator.client_id,
+            tenant_id=environment.stacks[0].settings.tenant_id,
+        ),
         "stacks.yaml": dump(*stack_objects(environment, operator)),
         **({"drift.yaml": dump(*drift_objects(environment, operator))} if operator.drift else {}),
     }
@@ -104,20 +113,6 @@ def _read_text(path: Path) -> str | None:
 NAMESPACE: Final = "idstack-fleet"
 _DAY: Final = 24 * 60 * 60  # seconds
 _WEEK: Final = 7 * _DAY
-# Where the webhook of Azure Workload Identity mounts the pod's token, and the label by which it knows the pod.
-_TOKEN: Final = "/var/run/secrets/azure/tokens/azure-identity-token"
-_USES_IDENTITY: Final = "azure.workload.identity/use"
-# Of the workspace's image (ops/fleet/workspace/Containerfile).
-_PREPARE: Final = ("/opt/idstack/ops/fleet/workspace/prepare",)
-# The agent's memory limit is the request (`AGENT_MEMLIMIT`); the engine, the program and its plugins need the limit
-# for the minutes of a run (docs/explanation/benchmarks.md), and no request, because the pod goes when the run has
-# succeeded.
-_RESOURCES: Final[Mapping[str, Any]] = {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "2Gi"}}
-_CLOSED: Final[Mapping[str, Any]] = {
-    "allowPrivilegeEscalation": False,
-    "capabilities": {"drop": ["ALL"]},
-    "readOnlyRootFilesystem": True,
-}
 
 
 def account_name(environment: str) -> str:
@@ -172,93 +167,18 @@ def _previewed(stack: FleetStack) -> dict[str, Any]:
 def _stack_object(
     stack: FleetStack, name: str, environment: FleetEnvironment, operator: OperatorSettings, run: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The object as the operator writes it back: its types drop what is false or empty, and give a container resources.
-
-    Otherwise the next `kubectl apply` would make a new generation, which runs every stack again.
-    """
-    return {
-        "apiVersion": "pulumi.com/v1",
-        "kind": "Stack",
-        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"environment": environment.name}},
-        "spec": {
-            "stack": stack.name,
-            "backend": environment.backend,
-            "secretsProvider": stack.secrets_provider,
-            "serviceAccountName": account_name(environment.name),
-            "envRefs": {
-                variable: {"type": "Literal", "literal": {"value": value}}
-                for variable, value in _variables(stack, operator).items()
-            },
-            # A cluster that leaves the file keeps its resources (`destroyOnFinalize` is false unless it is given):
-            # `idstack down` takes them away.
-            **run,
-            "workspaceReclaimPolicy": "Delete",
-            "workspaceTemplate": {"spec": _workspace(operator)},
-        },
-    }
-
-
-def _variables(stack: FleetStack, operator: OperatorSettings) -> dict[str, str]:
-    """Variables that let plugins and program (ARM_*), state and secrets provider (AZURE_*) sign in as the pod."""
-    return {
-        "ARM_USE_OIDC": "true",
-        "ARM_OIDC_TOKEN_FILE_PATH": _TOKEN,
-        "ARM_CLIENT_ID": operator.client_id,
-        "ARM_TENANT_ID": stack.settings.tenant_id,
-        "ARM_SUBSCRIPTION_ID": stack.settings.subscription_id,
-        "AZURE_TOKEN_CREDENTIALS": "WorkloadIdentityCredential",
-    }
-
-
-def _workspace(operator: OperatorSettings) -> dict[str, Any]:
-    share = {"name": "share", "mountPath": "/share"}
-    prepare = {
-        "name": "program",
+    values = {
+        "name": name,
+        "environment": environment.name,
+        "stack": stack.name,
+        "backend": environment.backend,
+        "secrets_provider": stack.secrets_provider,
+        "account": account_name(environment.name),
+        "client_id": operator.client_id,
+        "tenant_id": stack.settings.tenant_id,
+        "subscription_id": stack.settings.subscription_id,
         "image": operator.image,
-        "command": list(_PREPARE),
-        "resources": dict(_RESOURCES),
-        "securityContext": dict(_CLOSED),
-        "volumeMounts": [share],
     }
-    pulumi = {
-        "name": "pulumi",
-        "resources": {},
-        "securityContext": dict(_CLOSED),
-        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],  # noqa: S108 - of the pod
-    }
-    return {
-        "image": operator.image,
-        "securityProfile": "restricted",
-        "resources": dict(_RESOURCES),
-        "podTemplate": {
-            "metadata": {"labels": {_USES_IDENTITY: "true"}},
-            "spec": {"initContainers": [prepare], "containers": [pulumi], "volumes": [{"name": "tmp", "emptyDir": {}}]},
-        },
-    }
-
-
-def identity_objects(environment: FleetEnvironment, operator: OperatorSettings) -> Iterator[dict[str, Any]]:
-    """The identity of the environment's workspaces: a ServiceAccount that Azure trusts, with one right in Kubernetes.
-
-    The agent asks the API server who calls it and whether that caller may (`agent/pkg/server/auth.go`).
-    """
-    name = account_name(environment.name)
-    yield {
-        "apiVersion": "v1",
-        "kind": "ServiceAccount",
-        "metadata": {
-            "name": name,
-            "namespace": NAMESPACE,
-            "annotations": {
-                "azure.workload.identity/client-id": operator.client_id,
-                "azure.workload.identity/tenant-id": environment.stacks[0].settings.tenant_id,
-            },
-        },
-    }
-    yield {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": f"{NAMESPACE}:{name}:system:auth-delegator"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "system:auth-delegator"},
-        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}],
-    }
+    template = Template(_STACK.read_text(encoding="utf-8"))
+    document: dict[str, Any] = load(template.substitute({name: json.dumps(value) for name, value in values.items()}))
+    return {**document, "spec": {**document["spec"], **run}}
