@@ -18,14 +18,13 @@ from ops.commands.options import (
     StackOption,
     TimeLimitOption,
 )
-from ops.guards.other_stacks import refuse_duplicates
+from ops.guards import refuse_duplicates, refuse_moves
 from ops.outputs import plan
 from ops.outputs.tables import titled
 from ops.stack import plugins
 from ops.stack.engine import Engine
 from ops.stack.environment import policy_pack
 from ops.stack.errors import writing
-from ops.stack.moved_clusters import refuse_moves
 from ops.stack.settings import require_sound_configuration
 
 HoldOption: TypeAlias = Annotated[bool, typer.Option("--hold", help="Keep every certificate, even if it is due.")]

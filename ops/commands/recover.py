@@ -14,14 +14,13 @@ from identity.azure.errors import AccessError
 from ops.commands.local_start import prepare
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
 from ops.commands.up import up
-from ops.guards.other_stacks import refuse_duplicates
+from ops.guards import refuse_duplicates, refuse_moves
 from ops.outputs.tables import counted
-from ops.recovery import owner_ids, settle
+from ops.recovery import settle
 from ops.recovery.orphans import Orphan, settled
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.failures import NoSuchStackError
-from ops.stack.moved_clusters import refuse_moves
 from ops.stack.state import resources_in
 
 UpOption: TypeAlias = Annotated[bool, typer.Option("--up/--no-up", help="Run `up` afterwards.", show_default=True)]
@@ -60,13 +59,13 @@ def recover(
         state = settle.unlock_and_refresh(engine, screen.console.print, owner_is_gone=unlock)
     except NoSuchStackError:
         with suppress(AccessError):
-            owner_ids.refuse_lost(engine, screen.console.print)
+            settle.refuse_lost(engine, screen.console.print)
         raise
     refuse_moves(engine)
     refuse_duplicates(engine, engine.resources(), screen.console.print)
     if owner is not None:
-        owner_ids.take(engine, owner)
-    owner_ids.refuse_lost(engine, screen.console.print)
+        settle.take_owner_id(engine, owner)
+    settle.refuse_lost(engine, screen.console.print)
     for line in settle.withdrawn_since(engine, resources_in(state)):
         screen.console.print(line)
     screen.step("resources that exist but are not in the state")

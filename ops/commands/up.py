@@ -32,7 +32,7 @@ from ops.commands.options import (
     TimeLimitOption,
     inspector,
 )
-from ops.guards.other_stacks import refuse_duplicates
+from ops.guards import refuse_duplicates, refuse_moves
 from ops.outputs.rows import Row, TokenProbe, TokenRow, has_probes, rows, token_probes, token_rows
 from ops.outputs.tables import sign_ins, tokens
 from ops.stack import existing, local_cloud, plugins
@@ -40,7 +40,6 @@ from ops.stack.engine import Engine
 from ops.stack.environment import policy_pack
 from ops.stack.errors import CommandError
 from ops.stack.existing import ObstacleError
-from ops.stack.moved_clusters import refuse_moves
 from ops.stack.settings import require_sound_configuration, settings_of
 from ops.world import probes
 from ops.world.probes import ProbeResult

@@ -1,4 +1,4 @@
-"""The findings about a stack for other commands: `status`, `graph` and `down`."""
+"""The checks in the order of their stages, and the findings about a stack for `status`, `graph` and `down`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ from typing import Final
 
 from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
-from ops.doctor.checks.sign_in import registration
-from ops.doctor.checks.stack import azure
-from ops.doctor.checks.vault import secret
-from ops.doctor.model.check import CheckResult, CheckStatus, ExitCode, Stage, diagnose
-from ops.doctor.registry import STATUS_CHECKS
+from ops.doctor.checks import configuration, federation, pods, sign_in, stack, vault
+from ops.doctor.model.check import Check, CheckResult, CheckStatus, ExitCode, Stage, diagnose
 from ops.outputs.rows import Row, TokenRow, read_probes, rows, running_token_rows
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
@@ -26,6 +23,43 @@ from ops.world.probes import ProbesUnreachableError
 from ops.world.reader import read_locks, read_world
 from ops.world.seen import Part, Unread
 from ops.world.selection import EVERYTHING, Selection
+
+_IN_ORDER: Final = list(Stage)
+_MODULES: Final = (stack, configuration, vault, pods, federation, sign_in)
+CHECKS: Final[tuple[Check, ...]] = tuple(
+    sorted(
+        (check for module in _MODULES for check in vars(module).values() if isinstance(check, Check)),
+        key=lambda check: _IN_ORDER.index(check.stage),
+    )
+)
+
+
+def checks_of(selection: Selection) -> list[Check]:
+    """The checks that can explain a fault of the selection, from the vault on."""
+    if selection.is_everything:
+        return list(CHECKS)
+    is_cluster = selection.identity is None and selection.pod is None
+    return [
+        check
+        for check in CHECKS
+        if check.stage.is_in_the_chain
+        # Checks of other stages read the stack's file to tell what prevents a sign-in.
+        and (is_cluster or check.stage is not Stage.CONFIGURATION or Part.CONFIGURATION not in check.needs)
+    ]
+
+
+# The checks of `status`, `graph` and the metrics, which need the backend, the role Reader in Azure, the objects of the
+# management cluster and, on this machine, the probes' reports. Their own tables have the sign-ins.
+STATUS_CHECKS: Final[tuple[Check, ...]] = (
+    stack.abandoned_lock,
+    stack.pending_operations,
+    stack.last_run,
+    stack.azure,
+    *(check for check in CHECKS if check.stage in (Stage.VAULT, Stage.CLASS, Stage.MOUNT)),
+    pods.pod,
+    sign_in.registration,
+    sign_in.role,
+)
 
 
 @dataclass(frozen=True)
@@ -114,7 +148,7 @@ def examine(engine: Engine, outputs: StackOutputs[str], selection: Selection = E
         parts.add(Part.MANAGED_IDENTITIES)
     world = read_world(engine, parts, selection)
     if isinstance(world.sign_in, str):
-        [refused] = [one for one in diagnose(world, [azure]) if one.status is CheckStatus.BROKEN]
+        [refused] = [one for one in diagnose(world, [stack.azure]) if one.status is CheckStatus.BROKEN]
         raise NotSignedInError(f"signing in to Azure: {refused.evidence}; {refused.fix}")
     managed = compare_managed_identities(world.managed_identities, outputs)
     managed = replace(managed, rows=tuple(selection.of_rows(managed.rows)))
@@ -213,7 +247,7 @@ def brought_up(engine: Engine) -> StackOutputs[str]:
     return outputs
 
 
-_CREDENTIAL_CHECKS: Final = (secret, registration)
+_CREDENTIAL_CHECKS: Final = (vault.secret, sign_in.registration)
 
 
 def ended_credentials(engine: Engine, clusters: Collection[str]) -> str | None:

@@ -7,6 +7,7 @@ does not answer.
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -15,7 +16,9 @@ from typing import Any, Final
 from identity import resource_types
 from identity.azure.errors import AzureRefusedError
 from identity.azure.registered_certificates import registered_at
-from identity.naming import parse_arm_id
+from identity.naming import parse_arm_id, stack_tag
+from identity.plugin_schema import StackOwnerOutputs
+from identity.settings.schema.problems import NAMESPACE
 from ops.access.clients import deployer, management_cluster
 from ops.recovery import orphans
 from ops.recovery.finders import Finders
@@ -27,8 +30,9 @@ from ops.stack.existing import by_reason
 from ops.stack.failures import NoSuchStackError
 from ops.stack.lock import LockedError
 from ops.stack.state import Plan, State, StateResource, name_of, outputs_in, resources_in, with_resources, without
-from ops.world.adoption_guard import AdoptionGuard, adoption_guard
+from ops.world.adoption_guard import AdoptionGuard, adoption_guard, owner_of_application
 from ops.world.ownership import Ownership
+from ops.world.stacks import Contents, Stacks
 
 _MAX_WORKERS: Final = 10  # connections that one transport keeps open (requests, HTTPAdapter)
 _PAUSES: Final = (0, 1, 2, 4, 8, 16, 32, 60)  # seconds, between two looks at recovered secrets
@@ -265,3 +269,59 @@ def _plan(engine: Engine, report: Callable[[str], None]) -> Plan:
         plan = engine.planned([word for urn in schedules for word in ("--exclude", urn)])  # raises other errors
         report(f"no certificate can be planned, so that none is searched: {refused}")
         return plan
+
+
+def take_owner_id(engine: Engine, owner_id: str) -> None:
+    """Make an owner id this stack's, so that resources with it belong to the stack again.
+
+    Raises CommandError for an invalid id, and for the id of another stack of the backend.
+    """
+    try:
+        id = str(uuid.UUID(owner_id))
+    except ValueError:
+        raise CommandError(
+            f"--owner: found {owner_id}; accepted: an owner id (a UUID) of a tag idstack-owner"
+        ) from None
+    stacks = Stacks.read(engine)
+    others = stacks.others(engine.stack).items()
+    if holder := next((name for name, contents in others if contents.owner == id), None):
+        raise CommandError(
+            f"--owner: {id} is the owner id of the stack {holder}, which owns the resources "
+            "with it; nothing was changed. docs/guides/stacks.md says how a hosted cluster moves to another stack"
+        )
+    if not any(resource["type"] == resource_types.STACK_OWNER for resource in engine.resources()):
+        create_alone(engine, [f"::{resource_types.STACK_OWNER}::*"])
+    written: StackOwnerOutputs[str] = {"ownerId": id}
+    resources: list[StateResource] = [
+        {**resource, "id": id, "outputs": {**(resource.get("outputs") or {}), **written}}
+        if resource["type"] == resource_types.STACK_OWNER
+        else resource
+        for resource in engine.resources()
+    ]
+    engine.replace_state(with_resources(engine.state(), resources))
+
+
+def refuse_lost(engine: Engine, report: Callable[[str], None]) -> None:
+    """Find applications of another stack with this name; `report` prints them.
+
+    Raises CommandError if the stack has no owner id, and so may have lost its state: an `up` would create them again.
+    """
+    own = Contents.of(engine.resources_if_any()).owner
+    tag = stack_tag(NAMESPACE, engine.stack)
+    with deployer(engine) as azure:
+        tagged = azure.directory_objects("/applications", f"tags/any(t:startswith(t,'{tag}:'))")
+        strangers = [application for application in tagged if owner_of_application(application) not in (None, own)]
+        if not strangers:
+            return
+        guard = AdoptionGuard(azure, Stacks.read(engine), engine.stack)
+        listed = by_reason(
+            (one["displayName"], str(guard.objection(resource_types.APPLICATION, f"/applications/{one['id']}")))
+            for one in strangers
+        )
+    if own is not None:
+        report(f"applications that are left alone:\n{listed}")
+        return
+    raise CommandError(
+        f"the stack {engine.stack} has no owner id yet, and a stack of its name created these applications:\n{listed}\n"
+        f"If none of them belongs to this stack, `.venv/bin/idstack up --stack {engine.stack}` creates its own"
+    )

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from ops.doctor.examination import CHECKS, checks_of
 from ops.doctor.model.check import Stage
-from ops.doctor.registry import CHECKS, chosen
 from ops.stack.errors import CommandError
 from ops.world.seen import known
 from ops.world.selection import EVERYTHING, Selection
@@ -29,7 +29,7 @@ def pod_of(field: str) -> str:
 def test_without_a_name_everything_is_looked_at() -> None:
     assert Selection.of(None, None, None) == EVERYTHING
     assert EVERYTHING.of_state(worlds.state(WORLD)) is worlds.state(WORLD)
-    assert chosen(EVERYTHING) == list(CHECKS)
+    assert checks_of(EVERYTHING) == list(CHECKS)
 
 
 @pytest.mark.parametrize("name", ["ingress", f"{CLUSTER}/ingress"])
@@ -101,7 +101,7 @@ def test_names_that_contradict_each_other_are_wrong_usage(names: tuple[str | Non
 
 
 def test_an_identity_is_checked_without_backend_access_and_configuration() -> None:
-    checks = chosen(Selection.of(None, "ingress", None))
+    checks = checks_of(Selection.of(None, "ingress", None))
 
     assert not {Stage.BACKEND, Stage.ACCESS} & {check.stage for check in checks}
     assert {"state", "hosted-cluster", "secret", "mount", "proof-call"} <= {check.name for check in checks}

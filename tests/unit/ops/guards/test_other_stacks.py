@@ -11,7 +11,7 @@ import yaml
 
 from identity.catalogue import CONTROL_PLANE
 from identity.naming import role_assignment_name
-from ops.guards.other_stacks import refuse_duplicates
+from ops.guards import refuse_duplicates
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from tests.unit.ops.conftest import FakeEngine

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from ops.recovery import owner_ids
+from ops.recovery import settle
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from tests.unit.ops.conftest import FakeEngine
@@ -37,11 +37,11 @@ def test_the_id_takes_the_place_of_the_one_that_a_run_has_made(
         has_owner(engine, OTHER)
         of.forget()
 
-    monkeypatch.setattr(owner_ids, "create_alone", create_alone)
+    monkeypatch.setattr(settle, "create_alone", create_alone)
     written = []
     monkeypatch.setattr(Engine, "replace_state", lambda self, state: written.append(state))
 
-    owner_ids.take(Engine("dev"), LOST.upper())
+    settle.take_owner_id(Engine("dev"), LOST.upper())
 
     [state] = written
     *_, owner = state["deployment"]["resources"]
@@ -62,5 +62,5 @@ def test_another_stacks_id_is_refused(engine: FakeEngine, owner_id: str, reason:
     before = json.loads((engine.folder / "state.json").read_text())
 
     with pytest.raises(CommandError, match=reason):
-        owner_ids.take(Engine("dev"), owner_id)
+        settle.take_owner_id(Engine("dev"), owner_id)
     assert json.loads((engine.folder / "state.json").read_text()) == before

@@ -51,7 +51,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """No other stack, in this backend or in another, has anything of this one's (`tests/unit/ops/guards`)."""
     for command in ("recover", "up"):
         monkeypatch.setattr(f"ops.commands.{command}.refuse_duplicates", lambda *_: None)
-    monkeypatch.setattr("ops.recovery.owner_ids.refuse_lost", lambda *_: None)
+    monkeypatch.setattr("ops.recovery.settle.refuse_lost", lambda *_: None)
 
 
 def lock_of(pid: int, host: str = "") -> str:
@@ -147,12 +147,12 @@ def test_a_stack_that_a_backend_has_lost_is_claimed_by_its_owner_id_alone(
     def refuse(*_: object) -> None:
         raise CommandError("recover with --owner 1")
 
-    monkeypatch.setattr("ops.recovery.owner_ids.refuse_lost", refuse)
+    monkeypatch.setattr("ops.recovery.settle.refuse_lost", refuse)
     assert "recover with --owner 1" in idstack("recover", "--stack", "dev").error
     assert answers.asked == ["refresh", "refresh"]
     providers = [False, True]
-    monkeypatch.setattr("ops.recovery.owner_ids.refuse_lost", lambda *_: None)
-    monkeypatch.setattr("ops.recovery.owner_ids.take", lambda *_: None)
+    monkeypatch.setattr("ops.recovery.settle.refuse_lost", lambda *_: None)
+    monkeypatch.setattr("ops.recovery.settle.take_owner_id", lambda *_: None)
     monkeypatch.setattr(settle, "create_providers", lambda *_: providers.pop())
     done = idstack("recover", "--stack", "dev", "--owner", "1")
     assert (done.code, providers) == (0, []), "nobody is asked about providers"
