@@ -360,7 +360,7 @@ class Layered:
             if isinstance(value, Mapping) and isinstance(below.get(key), dict):
                 self._merge(below[key], value, place, spelled)
                 continue
-            self._forget(place)
+            self.sources = {at: spelt for at, spelt in self.sources.items() if at[: len(place)] != place}
             if value is None:
                 below.pop(key, None)
                 continue
@@ -389,7 +389,3 @@ class Layered:
                 source, text, rule="unknown-name", accepted=f"of names in braces here {known}", fix="correct the name"
             )
         return match[0]
-
-    def _forget(self, place: Place) -> None:
-        for outdated in [source for source in self.sources if source[: len(place)] == place]:
-            del self.sources[outdated]

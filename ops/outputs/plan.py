@@ -6,6 +6,7 @@ The log has a line of JSON for each event (pulumi/pulumi `sdk/go/common/apitype/
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -54,6 +55,8 @@ _KINDS: Final[Mapping[str, ResourceKind]] = {
     resource_types.DEPLOYMENT: ResourceKind.MOUNT,
 }
 _PROVIDERS: Final = "pulumi:"
+# The engine's colour marks in a message.
+_COLOUR: Final = re.compile(r"<\{%.*?%\}>")
 # The operations of the plan by the engine's; `same`, `read` and the like are none.
 _OPERATIONS: Final[Mapping[str, Operation]] = {
     "create": Operation.CREATE,
@@ -124,7 +127,7 @@ def read(lines: Iterable[str], stack: str) -> RunLog:
             parents[metadata["urn"]] = (metadata.get("new") or metadata.get("old") or {}).get("parent", "")
             _note(changes, metadata)
         diagnostic = event.get("diagnosticEvent") or {}
-        if diagnostic.get("severity") == "error" and (text := _plain(str(diagnostic.get("message", "")))):
+        if diagnostic.get("severity") == "error" and (text := _COLOUR.sub("", diagnostic.get("message") or "").strip()):
             errors.append(text)
     ownership = Ownership(parents)
     steps = (_step(stack, urn, ownership.owner(urn), change) for urn, change in changes.items() if change.operations)
@@ -168,12 +171,6 @@ def _restarts(operation: Operation, change: _Change) -> bool:
         return operation is Operation.REPLACE
     old, new = (((state or {}).get("inputs") or {}).get("spec") or {} for state in (change.old, change.new))
     return bool(old.get("template") != new.get("template"))
-
-
-def _plain(text: str) -> str:
-    """The text without the engine's colour marks (`<{%reset%}>`) and surrounding spaces."""
-    parts = text.split("<{%")
-    return "".join([parts[0], *(part.partition("%}>")[2] for part in parts[1:])]).strip()
 
 
 _SIGNS: Final = {Operation.CREATE: "+", Operation.UPDATE: "~", Operation.REPLACE: "+-", Operation.DELETE: "-"}

@@ -42,7 +42,8 @@ class AdoptionGuard:
         """
         start = id.find("/subscriptions/")
         arm_id = id if start < 0 else id[start:]
-        if holder := self.holder(id):
+        others = self._stacks.others(self._stack).items()
+        if holder := next((name for name, contents in others if arm_id.lower() in contents.ids), None):
             return f"the stack {holder} has it"
         if type_token == resource_types.APPLICATION:
             return self.foreign(owner_of_application(self._azure.directory_object(arm_id) or {}))
@@ -97,12 +98,6 @@ class AdoptionGuard:
                 f"{client}`), or, if you are sure that a run of the stack made it, remove the credentials and owners "
                 "and adopt it by `.venv/bin/idstack import`; then run the command again"
             )
-
-    def holder(self, id: str) -> str | None:
-        """The other stack that has the resource with this id in its state."""
-        arm_id = id[max(id.find("/subscriptions/"), 0) :].lower()
-        others = self._stacks.others(self._stack).items()
-        return next((name for name, contents in others if arm_id in contents.ids), None)
 
     def foreign(self, owner_id: str | None) -> str | None:
         """Why a resource with this owner id is not the stack's; None if it is, or has no owner id."""

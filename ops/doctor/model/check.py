@@ -205,18 +205,16 @@ def _results(
 
 
 def _is_explained(broken: Iterable[CheckResult], cluster: str | None, identity: str | None) -> bool:
-    return any(_concerns(result, cluster, identity) for result in broken)
-
-
-def _concerns(broken: CheckResult, cluster: str | None, identity: str | None) -> bool:
     """Whether a broken check explains a fault in this place.
 
     A fault of the stack, or of a cluster, explains those of its parts. A fault of any identity explains one of its
     cluster.
     """
-    if broken.cluster is None:
-        return True
-    return broken.cluster == cluster and (identity is None or broken.identity in (None, identity))
+    return any(
+        result.cluster is None
+        or (result.cluster == cluster and (identity is None or result.identity in (None, identity)))
+        for result in broken
+    )
 
 
 def _result(
