@@ -19,9 +19,9 @@ from ops.stack.state import StateResource
 from ops.world import cluster_state
 from ops.world.azure import ManagedIdentities, compare_managed_identities
 from ops.world.cluster_state import ClusterState
-from ops.world.probes import ProbesUnreachableError
+from ops.world.probes import ProbeResults
 from ops.world.reader import read_locks, read_world
-from ops.world.seen import Part, Unread
+from ops.world.seen import Part, Unread, attempt
 from ops.world.selection import EVERYTHING, Selection
 
 _IN_ORDER: Final = list(Stage)
@@ -138,15 +138,20 @@ class NotSignedInError(CommandError):
     """Nothing can be read in Azure."""
 
 
-def examine(engine: Engine, outputs: StackOutputs[str], selection: Selection = EVERYTHING) -> Examination:
-    """Check the selection of a stack with these outputs now.
+def examine(
+    engine: Engine,
+    outputs: StackOutputs[str],
+    selection: Selection = EVERYTHING,
+    results: ProbeResults | Unread | None = None,
+) -> Examination:
+    """Check the selection of a stack with these outputs now; `results` as in `read_world`.
 
     Raises NotSignedInError, and CommandError without a local stack's cloud.
     """
     parts = {part for check in STATUS_CHECKS for part in check.needs} - (set() if engine.is_local else {Part.REPORTS})
     if any(cluster.get("managedIdentities") for cluster in outputs.get("hostedClusters", {}).values()):
         parts.add(Part.MANAGED_IDENTITIES)
-    world = read_world(engine, parts, selection)
+    world = read_world(engine, parts, selection, results)
     if isinstance(world.sign_in, str):
         [refused] = [one for one in diagnose(world, [stack.azure]) if one.status is CheckStatus.BROKEN]
         raise NotSignedInError(f"signing in to Azure: {refused.evidence}; {refused.fix}")
@@ -169,7 +174,7 @@ class Status:
     accounts: Sequence[TokenRow]
     resources: Collection[StateResource]
     examination: Examination = field(default_factory=Examination)
-    unreachable: ProbesUnreachableError | None = None
+    unreachable: CommandError | None = None
 
     @property
     def cluster(self) -> ClusterState:
@@ -209,12 +214,9 @@ class Status:
 def read_status(engine: Engine, selection: Selection = EVERYTHING) -> Status:
     """Read the selection now. Raises as `brought_up` and `examine` do."""
     environment, outputs = local_cloud.of(engine.stack), brought_up(engine)
-    examination = examine(engine, outputs, selection)
-    probes, unreachable = None, None
-    try:
-        probes = read_probes(environment, outputs)
-    except ProbesUnreachableError as error:
-        unreachable = error
+    results = attempt(lambda: read_probes(environment, outputs))
+    examination = examine(engine, outputs, selection, results)
+    probes = None if isinstance(results, Unread) else results
     accounts = running_token_rows(outputs, probes)
     return Status(
         stack=engine.stack,
@@ -224,7 +226,7 @@ def read_status(engine: Engine, selection: Selection = EVERYTHING) -> Status:
         accounts=[row for row in accounts if selection.has(row.of.cluster, row.of.row.field)],
         resources=engine.resources(),
         examination=examination,
-        unreachable=unreachable,
+        unreachable=CommandError(results.why) if isinstance(results, Unread) else None,
     )
 
 

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
-from pathlib import Path
 from typing import Any, Final, Literal
-
-import httpx
 
 from identity.aks.api_server import ApiServer
 from identity.aks.probe_pod import CONTAINER
@@ -22,7 +20,7 @@ from identity.azure.records import SecretMetadata
 from identity.credentials import rfc3339
 from identity.hypershift import HOSTED_CLUSTER_PATH
 from ops.world.expected import Cluster, StackState
-from ops.world.probes import TIMEOUT, Pod, SeenReport, container_reasons, report_of
+from ops.world.probes import Pod, ProbeResults, SeenReport, container_reasons
 from ops.world.seen import (
     NOT_READ,
     HostedClusterCondition,
@@ -193,18 +191,17 @@ _AT_ONCE: Final = 8
 
 
 def read_control_planes(
-    server: ApiServer, state: StackState, parts: Collection[Part], mounts: Path | None
+    server: ApiServer, state: StackState, parts: Collection[Part], results: ProbeResults | Unread | None
 ) -> dict[str, SeenControlPlane]:
     """Read the control plane of every hosted cluster; each part that cannot be read is unread.
 
-    `mounts` is the directory of the local kubelet's volumes. With it the probes' reports are read at the pods'
-    addresses, otherwise through the API server.
+    `results` are those of a local cloud's probes; without them the reports are read through the API server.
     """
-    return {cluster.cluster: _control_plane(server, cluster, parts, mounts) for cluster in state.clusters}
+    return {cluster.cluster: _control_plane(server, cluster, parts, results) for cluster in state.clusters}
 
 
 def _control_plane(
-    server: ApiServer, cluster: Cluster, parts: Collection[Part], mounts: Path | None
+    server: ApiServer, cluster: Cluster, parts: Collection[Part], results: ProbeResults | Unread | None
 ) -> SeenControlPlane:
     core = _CORE.format(cluster.namespace)
 
@@ -231,7 +228,7 @@ def _control_plane(
         mounts=attempt(lambda: _driver_mounts(server, cluster.namespace)),
         pods=pods if isinstance(pods, Unread) else tuple(map(_pod, pods)),
         warnings=attempt(lambda: tuple(_warnings(_items(server, f"{core}/events?fieldSelector=type%3DWarning")))),
-        reports=_reports(server, probes, mounts),
+        reports=_reports(server, probes, results),
         hosted_cluster=attempt(hosted) if cluster.side == "hypershift" else None,
     )
 
@@ -295,16 +292,17 @@ def _probes(cluster: Cluster, pods: list[Pod]) -> list[Pod]:
     ]
 
 
-def _reports(server: ApiServer, probes: list[Pod], mounts: Path | None) -> dict[str, SeenReport | Unread]:
-    with httpx.Client(timeout=TIMEOUT, trust_env=False) as http, ThreadPoolExecutor(_AT_ONCE) as pool:
-
-        def read(pod: Pod) -> SeenReport | Unread:
-            if mounts is None:
-                return _proxied(server, pod)
-            result = report_of(http, mounts, pod)
-            return result.report or Unread(result.problem or "it has no report")
-
-        return {_name(pod): report for pod, report in zip(probes, pool.map(read, probes), strict=True)}
+def _reports(
+    server: ApiServer, probes: list[Pod], results: ProbeResults | Unread | None
+) -> dict[str, SeenReport | Unread]:
+    names = list(map(_name, probes))
+    if isinstance(results, Unread):
+        return dict.fromkeys(names, results)
+    if results is not None:
+        known_results = {result.pod: result for result in results.probes.values() if result.pod in names}
+        return {pod: found.report or Unread(found.problem or "no report") for pod, found in known_results.items()}
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return dict(zip(names, pool.map(partial(_proxied, server), probes), strict=True))
 
 
 def _proxied(server: ApiServer, pod: Pod) -> SeenReport | Unread:

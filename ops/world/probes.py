@@ -24,7 +24,7 @@ Pod: TypeAlias = Mapping[str, Any]
 
 _PROBES: Final = "/api/v1/pods?labelSelector=app.kubernetes.io%2Fname%3Dcredential-probe"
 _INSTANCE: Final = "app.kubernetes.io/instance"
-TIMEOUT: Final = 3.0  # seconds
+_TIMEOUT: Final = 3.0  # seconds
 
 
 class ProbesUnreachableError(CommandError):
@@ -147,8 +147,8 @@ def read(environment: LocalEnvironment) -> ProbeResults:
     pods: list[Pod] = [pod for pod in answer.json()["items"] if "deletionTimestamp" not in pod["metadata"]]
     # During a rollout a Deployment has two pods; the younger one stays.
     pods.sort(key=lambda pod: pod["metadata"]["creationTimestamp"])
-    with httpx.Client(timeout=TIMEOUT, trust_env=False) as http, ThreadPoolExecutor(len(pods) or 1) as pool:
-        probes = list(pool.map(partial(report_of, http, mounts), pods))
+    with httpx.Client(timeout=_TIMEOUT, trust_env=False) as http, ThreadPoolExecutor(len(pods) or 1) as pool:
+        probes = list(pool.map(partial(_report_of, http, mounts), pods))
     deployments = [(pod["metadata"]["namespace"], pod["metadata"]["labels"][_INSTANCE]) for pod in pods]
     return ProbeResults(dict(zip(deployments, probes, strict=True)))
 
@@ -162,7 +162,7 @@ def _obstacle(error: AccessError, kubeconfig: Path) -> str:
     return f"the Kubernetes API of {kubeconfig} refuses the list of them ({error})"
 
 
-def report_of(http: httpx.Client, mounts: Path, pod: Pod) -> ProbeResult:
+def _report_of(http: httpx.Client, mounts: Path, pod: Pod) -> ProbeResult:
     """The report of the probe in a pod, from the pod's address."""
     name, status = pod["metadata"]["name"], pod.get("status", {})
     if "podIP" not in status:

@@ -27,9 +27,11 @@ from ops.stack.errors import CommandError, NoManagementClusterError, why_unreada
 from ops.stack.settings import access_requirements, settings_in_the_file_of
 from ops.stack.stack_document import backend_folder
 from ops.stack.state_file import StateDamagedError
+from ops.world import probes
 from ops.world.azure import read_azure
 from ops.world.cluster_state import read_control_planes
 from ops.world.expected import StackState, expected
+from ops.world.probes import ProbeResults
 from ops.world.seen import (
     NOT_READ,
     AzureView,
@@ -51,8 +53,12 @@ AZURE: Final = frozenset(
 )
 
 
-def read_world(engine: Engine, parts: Set[Part], selection: Selection = EVERYTHING) -> StackWorld:
+def read_world(
+    engine: Engine, parts: Set[Part], selection: Selection = EVERYTHING, results: ProbeResults | Unread | None = None
+) -> StackWorld:
     """Read these parts of the world for the selection. A part that cannot be read is `Unread`.
+
+    `results` are those of a local cloud's probes, if they were read already.
 
     Raises CommandError for a selected name that the stack does not have, and for a local stack without a local cloud.
     """
@@ -68,11 +74,12 @@ def read_world(engine: Engine, parts: Set[Part], selection: Selection = EVERYTHI
         return StackWorld(stack=engine.stack, now=datetime.now(UTC), control_planes={}, **unread)
     if isinstance(state, StackState):
         state = selection.of_state(state)
-    mounts = Path(local.mounts_dir) if local else None
+    if results is None and local is not None and Part.REPORTS in parts:
+        results = attempt(lambda: probes.read(local))
     sign_in = placeholders or _sign_in(engine, parts)
     if isinstance(sign_in, str):
         parts -= CLUSTER | AZURE
-    access, control_planes = (placeholders, {}) if placeholders else _cluster(engine, state, parts, mounts)
+    access, control_planes = (placeholders, {}) if placeholders else _cluster(engine, state, parts, results)
     if isinstance(state, StackState) and selection.pod is not None:
         for cluster in state.clusters:  # the one of its namespace
             if not isinstance(plane := control_planes.get(cluster.cluster, NOT_READ), Unread):
@@ -116,7 +123,7 @@ def _azure(engine: Engine, state: StackState | Unread, parts: Collection[Part]) 
 
 
 def _cluster(
-    engine: Engine, state: StackState | Unread, parts: Collection[Part], mounts: Path | None
+    engine: Engine, state: StackState | Unread, parts: Collection[Part], results: ProbeResults | Unread | None
 ) -> tuple[SeenAccess | Unread, dict[str, SeenControlPlane | Unread]]:
     if not set(parts) & CLUSTER:
         return NOT_READ, {}
@@ -128,7 +135,7 @@ def _cluster(
                 access = read_access(server, access_requirements(engine))
             if isinstance(state, Unread) or not set(parts) & {Part.CONTROL_PLANES, Part.REPORTS}:
                 return access, {}
-            return access, dict(read_control_planes(server, state, parts, mounts))
+            return access, dict(read_control_planes(server, state, parts, results))
     except (AccessError, CommandError) as error:
         unread = Unread.because(error, f"the management cluster: {error}")
         return refused(error), {cluster.cluster: unread for cluster in clusters}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,11 +12,12 @@ from identity.aks.api_server import ApiServer
 from localcloud.testing.hosts import Serve
 from ops.world.cluster_state import read_control_planes
 from ops.world.expected import StackState
+from ops.world.probes import ProbeResult, ProbeResults, SeenReport
 from ops.world.seen import Part, SeenContainer, SeenControlPlane, SeenWarning, Unread, known
 from tests.unit.access_world import FakeApiServer
 from tests.unit.ops.cluster_access import access_to
 from tests.unit.ops.doctor import worlds
-from tests.unit.ops.stacks import probe, refused, report
+from tests.unit.ops.stacks import refused, report
 from tests.unit.ops.world.test_cluster_state import HOSTED_CLUSTER, POD_STATUSES, pod_status
 
 STATE = worlds.state(worlds.healthy())
@@ -86,8 +86,10 @@ def server(api: FakeApiServer, serve_plain: Serve) -> Iterator[ApiServer]:
         yield server
 
 
-def seen(server: ApiServer, state: StackState = STATE, mounts: Path | None = None) -> SeenControlPlane:
-    return read_control_planes(server, state, PARTS, mounts)["hc1"]
+def seen(
+    server: ApiServer, state: StackState = STATE, results: ProbeResults | Unread | None = None
+) -> SeenControlPlane:
+    return read_control_planes(server, state, PARTS, results)["hc1"]
 
 
 def test_objects_are_taken_as_far_as_the_checks_need_them(server: ApiServer) -> None:
@@ -135,16 +137,15 @@ def test_a_report_comes_through_the_api_server(api: FakeApiServer, server: ApiSe
     assert (found.file, found.client_id) == ("/mnt/certs/ingress-hc1-json", "6f2c1e7a-0000-4000-8000-00000000bbbb")
 
 
-def test_on_this_machine_a_report_is_read_at_the_pod_without_the_mounts_folder(
-    api: FakeApiServer, server: ApiServer, serve_plain: Serve, tmp_path: Path
-) -> None:
-    file = tmp_path / "clusters-hc1/probe-ingress/mnt/certs/ingress-hc1-json"
-    address, _, port = serve_plain(probe(report(str(file)))).removeprefix("http://").partition(":")
-    api.documents[f"{CORE}/pods"] = {"items": [pod(address=address, port=int(port))]}
+def test_on_this_machine_a_report_is_that_of_the_probes_which_were_read(server: ApiServer) -> None:
+    found = SeenReport.of(report("/mnt/certs/ingress-hc1-json"))
+    own, other = ProbeResult(POD, found), ProbeResult("probe-kms-1-1", found)
+    results = ProbeResults({("clusters-hc1", "probe-ingress"): own, ("clusters-hc2", "probe-kms"): other})
 
-    found = known(seen(server, mounts=tmp_path).reports[POD])
-
-    assert (found.file, found.proof.ok, found.proof.status) == ("/mnt/certs/ingress-hc1-json", True, 200)
+    assert seen(server, results=results).reports == {POD: found}
+    silent = ProbeResults({("clusters-hc1", "probe-ingress"): ProbeResult(POD, None, "the pod is pending: x")})
+    assert seen(server, results=silent).reports == {POD: Unread("the pod is pending: x")}
+    assert seen(server, results=Unread("no answer")).reports == {POD: Unread("no answer")}
 
 
 def test_of_hypershift_the_hosted_cluster_is_read_and_no_probe(api: FakeApiServer, server: ApiServer) -> None:
