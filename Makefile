@@ -133,8 +133,7 @@ fmt: setup ## Format, and fix what can be fixed
 
 generate: setup ## Write docs/reference/ and the schema in Pulumi.yaml from the settings, the symptoms and the help of idstack
 	@$(PYTHON) -m tools.docs.configuration
-	@$(PYTHON) -m ops.commands_page
-	@$(PYTHON) -m ops.doctor.symptoms_page
+	@$(PYTHON) -m ops.pages
 
 golden: setup ## Write the reviewed messages, the output of `idstack status` and small graphs; read the diff before you commit it
 	@UPDATE_GOLDEN=1 $(PYTHON) -m pytest -n 0 tests/unit/identity/settings tests/unit/components $(WRITTEN_GOLDEN)

@@ -16,13 +16,16 @@ from identity.credentials.symptom import Family
 from identity.credentials.symptoms import find
 from identity.naming import parse_arm_id
 from identity.secrets_store import poll_interval, rotation_command, rotation_fault
-from ops.doctor.model.check import Fault, Stage, of_identity, of_stack
-from ops.doctor.model.lookups import (
+from ops.doctor.model.check import (
     REFUSED_DOCUMENT,
     START_KUBELET,
+    Fault,
+    Stage,
     last_warning,
     mounting_pods,
     of_cluster_side,
+    of_identity,
+    of_stack,
     of_symptom,
     renewal,
     reports_of,

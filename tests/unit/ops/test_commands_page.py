@@ -9,17 +9,17 @@ import pytest
 from typer.core import TyperGroup
 
 from ops.cli import COMMANDS
-from ops.commands_page import PAGE, page
+from ops.pages import COMMANDS_PAGE, commands_page
 from tests import json_page
 from tests.json_page import require_documented
 
 
 def test_the_page_is_the_help_of_each_command() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "run `make generate`"
+    assert COMMANDS_PAGE.read_text(encoding="utf-8") == commands_page(), "run `make generate`"
 
 
 def test_every_command_of_a_group_has_its_section() -> None:
-    text = page()
+    text = commands_page()
 
     assert "\n## `idstack up`\n" in text
     assert "\n## `idstack fleet status`\n" in text

@@ -10,7 +10,7 @@ import pytest
 from identity.credentials.symptoms import SYMPTOMS
 from ops.doctor.examination import CHECKS
 from ops.doctor.model.check import CheckStatus, ExitCode, Stage
-from ops.doctor.symptoms_page import PAGE, page
+from ops.pages import SYMPTOMS_PAGE, symptoms_page
 
 CHECKS_PAGE = Path(__file__).resolve().parents[4] / "docs/guides/troubleshooting.md"
 TEXT = CHECKS_PAGE.read_text(encoding="utf-8")
@@ -50,12 +50,12 @@ def test_every_stage_has_checks_and_every_check_a_name_of_its_own() -> None:
 
 
 def test_the_page_is_what_the_table_says() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "run `make generate`"
+    assert SYMPTOMS_PAGE.read_text(encoding="utf-8") == symptoms_page(), "run `make generate`"
 
 
 def test_every_symptom_is_a_section_with_a_place_to_look_and_a_fix() -> None:
-    sections = {part.partition("\n")[0]: part for part in page().split("\n### ")[1:]}
+    sections = {part.partition("\n")[0]: part for part in symptoms_page().split("\n### ")[1:]}
 
     assert list(sections) == [symptom.name for symptom in SYMPTOMS]
     assert all("\n- Evidence: " in section and "\n- Fix: " in section for section in sections.values())
-    assert not [line for line in page().splitlines() if len(line) > 120]
+    assert not [line for line in symptoms_page().splitlines() if len(line) > 120]
