@@ -70,7 +70,18 @@ def match(
     Raises CommandError for a conflicting role assignment whose principal exists, and CommandError and AzureRefusedError
     as `Finders` and `AzureClient`.
     """
-    return list(_Matcher(plan, state, cluster, existing, azure).matches())
+    matcher = _Matcher(Finders(azure, None, existing.subscription, ids(state)), cluster, existing, azure)
+    ownership = Ownership.of([step["newState"] for step in plan["steps"] if "newState" in step])
+    matches = []
+    for step in plan["steps"]:
+        resource = step.get("newState")
+        if step["op"] != "create" or resource is None or resource["type"] not in _ADOPTED:
+            continue
+        owner = ownership.owner(step["urn"])
+        holder = ownership.holder(step["urn"]) if resource["type"] == resource_types.ROLE_ASSIGNMENT else owner
+        if owner.cluster in ("", cluster):
+            matches.append(matcher.match(resource, "" if holder == KEY_VAULT_USER else holder.identity))
+    return matches
 
 
 def kept_roles(clusters: Sequence[Mapping[str, Any]], cluster: str, matches: Sequence[Match]) -> dict[str, str]:
@@ -96,40 +107,25 @@ def kept_roles(clusters: Sequence[Mapping[str, Any]], cluster: str, matches: Seq
     }
 
 
+@dataclass(frozen=True)
 class _Matcher:
-    def __init__(
-        self, plan: Plan, state: Sequence[StateResource], cluster: str, existing: FoundResources, azure: AzureClient
-    ) -> None:
-        self._steps = plan["steps"]
-        self._ownership = Ownership.of([step["newState"] for step in self._steps if "newState" in step])
-        self._cluster = cluster
-        self._existing = existing
-        self._azure = azure
-        self._finders = Finders(azure, None, existing.subscription, ids(state))
+    finders: Finders
+    cluster: str
+    existing: FoundResources
+    azure: AzureClient
 
-    def matches(self) -> Iterator[Match]:
-        for step in self._steps:
-            resource = step.get("newState")
-            if step["op"] != "create" or resource is None or resource["type"] not in _ADOPTED:
-                continue
-            is_role = resource["type"] == resource_types.ROLE_ASSIGNMENT
-            owner = self._ownership.owner(step["urn"])
-            holder = self._ownership.holder(step["urn"]) if is_role else owner
-            if owner.cluster in ("", self._cluster):
-                yield self._match(resource, "" if holder == KEY_VAULT_USER else holder.identity)
-
-    def _match(self, resource: StateResource, owner: str) -> Match:
+    def match(self, resource: StateResource, owner: str) -> Match:
         inputs = shown(resource.get("inputs", {}))
         if resource["type"] == resource_types.ROLE_ASSIGNMENT:
             return self._role(resource, owner, inputs)
         if resource["type"] in (resource_types.APPLICATION, resource_types.SERVICE_PRINCIPAL):
-            application = self._existing.applications.get(owner)
+            application = self.existing.applications.get(owner)
             if application is None:
                 return Match(resource, owner, None)
             if resource["type"] == resource_types.APPLICATION:
                 return Match(resource, owner, f"/applications/{application.object_id}")
             return Match(resource, owner, application.principal_id and f"/servicePrincipals/{application.principal_id}")
-        id = self._finders.find(resource["type"], inputs)
+        id = self.finders.find(resource["type"], inputs)
         if id is not None and resource["type"] == resource_types.CREDENTIAL_SECRET:
             id = f"{inputs['cloud']}/{inputs['tenantId']}{id}"
         return Match(resource, owner, id)
@@ -137,15 +133,15 @@ class _Matcher:
     def _role(self, resource: StateResource, owner: str, inputs: Mapping[str, Any]) -> Match:
         scope, role = inputs["scope"], inputs["roleDefinitionId"].rpartition("/")[2].lower()
         principal = inputs.get("principalId") or self._principal(owner)
-        assignment = named_role_assignments(self._azure, scope, inputs["roleAssignmentName"])
+        assignment = named_role_assignments(self.azure, scope, inputs["roleAssignmentName"])
         if assignment is not None:
             is_other = principal is not None and assignment.principal_id.lower() != principal.lower()
             if is_other and (
                 assignment.principal_type != "ServicePrincipal"
-                or self._azure.directory_object(f"/servicePrincipals/{assignment.principal_id}") is not None
+                or self.azure.directory_object(f"/servicePrincipals/{assignment.principal_id}") is not None
             ):
                 raise CommandError(
-                    f"{assignment.id} has the name of a role assignment of {self._cluster}, and is a role of "
+                    f"{assignment.id} has the name of a role assignment of {self.cluster}, and is a role of "
                     f"{assignment.principal_id}, which lives and is not {name_of(resource['urn'])}'s: the next `up` "
                     "would take it away. Give the hosted cluster's own infraID (`--infra-id`)"
                 )
@@ -156,22 +152,22 @@ class _Matcher:
         if principal is None:
             return Match(resource, owner, None)
         # Azure refuses a second assignment of the same role to the same principal at the same scope.
-        for other in role_assignments_at(self._azure, scope, f"principalId eq '{principal}'"):
+        for other in role_assignments_at(self.azure, scope, f"principalId eq '{principal}'"):
             if other.scope.lower() == scope.lower() and other.role == role:
                 return Match(resource, owner, other.id, "another name")
         return Match(resource, owner, None)
 
     def _role_name(self, scope: str, guid: str) -> str:
-        definition = role_definition(self._azure, scope, guid)
+        definition = role_definition(self.azure, scope, guid)
         if definition is None:
             return guid
         return f'{"the custom role " if definition.is_custom else ""}"{definition.name}"'
 
     def _principal(self, owner: str) -> str | None:
         """Object id of the owner's principal; None if it does not exist."""
-        if application := self._existing.applications.get(owner):
+        if application := self.existing.applications.get(owner):
             return application.principal_id
-        identity = self._existing.managed.get(owner)
+        identity = self.existing.managed.get(owner)
         return None if identity is None else identity.principal_id
 
 

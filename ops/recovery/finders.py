@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
@@ -61,6 +62,7 @@ _IN_A_GROUP: Final[Mapping[str, _Grouped]] = {
 }
 
 
+@dataclass(frozen=True)
 class Finders:
     """Finds resources in one subscription, tenant and cluster; `cluster` is None if the stack has none.
 
@@ -68,30 +70,11 @@ class Finders:
     stack's vault, if the outputs have it.
     """
 
-    def __init__(
-        self,
-        azure: AzureClient,
-        cluster: KubernetesObjects | None,
-        subscription_id: str,
-        taken: Set[tuple[str, str]],
-        vault_id: str | None = None,
-    ) -> None:
-        self._azure = azure
-        self._cluster = cluster
-        self._subscription_id = subscription_id
-        self._taken = taken
-        self._vault_id = vault_id
-        self._by_type: Mapping[str, Callable[[Inputs], str | None]] = {
-            resource_types.ROLE_ASSIGNMENT: self._role_assignment,
-            resource_types.RESOURCE_GROUP: self._resource_group,
-            resource_types.STORAGE_CONTAINER: self._container,
-            resource_types.APPLICATION: self._application,
-            resource_types.SERVICE_PRINCIPAL: self._service_principal,
-            resource_types.REGISTERED_CERTIFICATE: self._registration,
-            # Its certificate is registered, and the key gone: no run can prove that one again, or deliver it.
-            resource_types.SIGN_IN_GATE: lambda inputs: str(inputs["registration"]),
-            resource_types.CREDENTIAL_SECRET: self._credential_secret,
-        }
+    azure: AzureClient
+    cluster: KubernetesObjects | None
+    subscription_id: str
+    taken: Set[tuple[str, str]]
+    vault_id: str | None = None
 
     def find(self, type_token: str, inputs: Inputs) -> str | None:
         """The provider's id of the resource; None if it does not exist, or is in the state.
@@ -103,16 +86,27 @@ class Finders:
             id = self._find(type_token, inputs)
         except LookupError:
             return None
-        return None if (type_token, id) in self._taken else id
+        return None if (type_token, id) in self.taken else id
 
     def _find(self, type_token: str, inputs: Inputs) -> str | None:
         if row := _IN_A_GROUP.get(type_token):
             names = [inputs[name] for name in row.names]
-            full_id = resource_id(self._subscription_id, inputs["resourceGroupName"], row.type, *names)
+            full_id = resource_id(self.subscription_id, inputs["resourceGroupName"], row.type, *names)
             return self._resource(full_id, row.api_version)
         if type_token.startswith("kubernetes:"):
             return self._object(inputs)
-        return self._by_type[type_token](inputs) if type_token in self._by_type else None
+        by_type: Mapping[str, Callable[[Inputs], str | None]] = {
+            resource_types.ROLE_ASSIGNMENT: self._role_assignment,
+            resource_types.RESOURCE_GROUP: self._resource_group,
+            resource_types.STORAGE_CONTAINER: self._container,
+            resource_types.APPLICATION: self._application,
+            resource_types.SERVICE_PRINCIPAL: self._service_principal,
+            resource_types.REGISTERED_CERTIFICATE: self._registration,
+            # Its certificate is registered, and the key gone: no run can prove that one again, or deliver it.
+            resource_types.SIGN_IN_GATE: lambda inputs: str(inputs["registration"]),
+            resource_types.CREDENTIAL_SECRET: self._credential_secret,
+        }
+        return by_type[type_token](inputs) if type_token in by_type else None
 
     def masked(self, inputs: Inputs) -> dict[str, Any]:
         """What a plan masks of an existing Secret of Kubernetes, which the provider would replace without it."""
@@ -121,12 +115,12 @@ class Finders:
 
     def _resource(self, full_id: str, api_version: str) -> str | None:
         # The id in Azure's spelling, as azure-native has it.
-        resource = self._azure.resource(full_id, api_version)
+        resource = self.azure.resource(full_id, api_version)
         return str(resource["id"]) if resource else None
 
     def _resource_group(self, inputs: Inputs) -> str | None:
         return self._resource(
-            resource_group_id(self._subscription_id, inputs["resourceGroupName"]), resource_types.RESOURCES_API
+            resource_group_id(self.subscription_id, inputs["resourceGroupName"]), resource_types.RESOURCES_API
         )
 
     def _role_assignment(self, inputs: Inputs) -> str | None:
@@ -137,7 +131,7 @@ class Finders:
         # An account has one blob service, without an input for its name.
         names = (inputs["accountName"], "default", inputs["containerName"])
         containers = f"{_ACCOUNTS}/blobServices/containers"
-        full_id = resource_id(self._subscription_id, inputs["resourceGroupName"], containers, *names)
+        full_id = resource_id(self.subscription_id, inputs["resourceGroupName"], containers, *names)
         return self._resource(full_id, resource_types.STORAGE_API)
 
     def _credential_secret(self, inputs: Inputs) -> str | None:
@@ -149,10 +143,10 @@ class Finders:
         owner = owner_of_application(inputs)
         names = [candidate for candidate in inputs["tags"] if not candidate.startswith(owner_mark(""))]
         tag = names[0]
-        tagged = self._azure.directory_objects("/applications", f"tags/any(tag:tag eq {_quoted(tag)})")
+        tagged = self.azure.directory_objects("/applications", f"tags/any(tag:tag eq {_quoted(tag)})")
         own = [candidate for candidate in tagged if owner_of_application(candidate) == owner]
         if len(own) > 1:
-            secrets = [] if self._vault_id is None else read_vault_secrets(self._azure, self._vault_id)
+            secrets = [] if self.vault_id is None else read_vault_secrets(self.azure, self.vault_id)
             delivered = {secret.thumbprint for secret in secrets if secret.thumbprint is not None}
             listed = "; ".join(self._described(candidate, delivered) for candidate in own)
             raise CommandError(
@@ -166,7 +160,7 @@ class Finders:
         """An application, and whether it is in use."""
         path = f"/applications/{application['id']}"
         certificates = {certificate.thumbprint or certificate.key_id for certificate in registered(application)}
-        state = "in" if (resource_types.APPLICATION, path) in self._taken else "not in"
+        state = "in" if (resource_types.APPLICATION, path) in self.taken else "not in"
         if certificates & delivered:
             return f"{path} is in use, and {state} the stack's state"
         thumbprints = ", ".join(sorted(certificates)) or "no certificate"
@@ -174,7 +168,7 @@ class Finders:
 
     def _service_principal(self, inputs: Inputs) -> str | None:
         client_id = inputs["clientId"]
-        principals = self._azure.directory_objects("/servicePrincipals", f"appId eq {_quoted(client_id)}")
+        principals = self.azure.directory_objects("/servicePrincipals", f"appId eq {_quoted(client_id)}")
         return _only(
             [f"/servicePrincipals/{principal['id']}" for principal in principals], f"service principal of {client_id}"
         )
@@ -186,14 +180,14 @@ class Finders:
         state.
         """
         application, begin = inputs["applicationId"], _instant(rfc3339.parse(inputs["startDate"]))
-        certificates = registered_at(self._azure, application) or ()
+        certificates = registered_at(self.azure, application) or ()
         if key_id := inputs.get("keyId"):
             matching = [certificate for certificate in certificates if certificate.key_id.lower() == key_id.lower()]
         else:
             matching = [certificate for certificate in certificates if _instant(certificate.begins) == begin]
         prefix = f"{application.removeprefix('/applications/')}/certificate/"
         ids = [f"{prefix}{certificate.key_id}" for certificate in matching]
-        free = [id for id in ids if (resource_types.REGISTERED_CERTIFICATE, id) not in self._taken]
+        free = [id for id in ids if (resource_types.REGISTERED_CERTIFICATE, id) not in self.taken]
         return _only(free, f"certificate of {application} from {begin}")
 
     def _object(self, inputs: Inputs) -> str | None:
@@ -202,10 +196,10 @@ class Finders:
 
     def _live(self, inputs: Inputs) -> dict[str, Any] | None:
         """The Kubernetes object with the inputs' name, as it is."""
-        if self._cluster is None:
+        if self.cluster is None:
             return None
         metadata = inputs["metadata"]
-        return self._cluster.read(inputs["apiVersion"], inputs["kind"], metadata.get("namespace"), metadata["name"])
+        return self.cluster.read(inputs["apiVersion"], inputs["kind"], metadata.get("namespace"), metadata["name"])
 
 
 def _only(ids: list[str], what: str) -> str | None:
