@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from identity import yaml_text
 from identity.catalogue import CONTROL_PLANE
 from identity.clouds import CLOUDS
 from identity.hypershift import API_VERSION, KIND, POD_SECURITY
 from identity.outputs import HostedClusterOutput, StackOutputs, is_managed_cluster
-from identity.yaml_text import dump
 from ops.stack.errors import CommandError
 
 # Flags of the files, and the files' names.
@@ -45,42 +45,13 @@ _PRIVATE_LINK: Final = "privateLink"
 _CLOUD: Final = "AzurePublicCloud"
 
 
-# HyperShift's operator watches Routes and writes monitoring objects, which AKS does not have
-# (setup_install_ho_on_aks.sh:16-19).
-_MONITORING: Final = (
-    "https://raw.githubusercontent.com/prometheus-operator/prometheus-operator/main/example/prometheus-operator-crd/"
-)
-DEFINITIONS: Final = (
-    *(
-        f"{_MONITORING}monitoring.coreos.com_{kind}.yaml"
-        for kind in ("servicemonitors", "prometheusrules", "podmonitors")
-    ),
-    "https://raw.githubusercontent.com/openshift/api/6bababe9164ea6c78274fd79c94a3f951f8d5ab2/route/v1/"
-    "zz_generated.crd-manifests/routes.crd.yaml",
-)
+_TABLES: Final[dict[str, Any]] = yaml_text.load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+DEFINITIONS: Final[Sequence[str]] = _TABLES["definitions"]
 _DOMAIN_FILTER: Final = "--external-dns-domain-filter"
 _EXTERNAL_DOMAIN: Final = "--external-dns-domain"
 _BASE_DOMAIN: Final = "--base-domain"
-# Values that the stack does not know; the variables have the scripts' names, and MARKETPLACE_... those of their values.
-_INSTALL_OWN: Final = {
-    "--external-dns-credentials": "EXTERNAL_DNS_SERVICE_PRINCIPAL_FILEPATH",
-    _DOMAIN_FILTER: "MGMT_DNS_ZONE_NAME",
-    "--hypershift-image": "HYPERSHIFT_IMAGE",
-    "--pull-secret": "PULL_SECRET",
-}
-# docs/content/how-to/azure/deploy-azure-private-clusters.md, step 2, which names the variables: without them the nodes
-# never reach the API server.
-_PLS_OWN: Final = {"--azure-private-creds": "AZURE_PRIVATE_CREDS", "--azure-pls-resource-group": "MGMT_INFRA_RG"}
-_CLUSTER_OWN: Final = {
-    _BASE_DOMAIN: "PARENT_DNS_ZONE",
-    _EXTERNAL_DOMAIN: "MGMT_DNS_ZONE_NAME",
-    "--azure-creds": "AZURE_CREDS",
-    "--pull-secret": "PULL_SECRET",
-    "--release-image": "RELEASE_IMAGE",
-    "--sa-token-issuer-private-key-path": "SA_TOKEN_ISSUER_PRIVATE_KEY_PATH",
-    "--marketplace-sku": "MARKETPLACE_SKU",
-    "--marketplace-version": "MARKETPLACE_VERSION",
-}
+# The variable of each flag whose value the stack does not know.
+_OF_A_CLUSTER: Final[Mapping[str, str]] = _TABLES["cluster"]
 
 
 @dataclass(frozen=True)
@@ -141,7 +112,9 @@ def install(outputs: StackOutputs[str], *, is_managed: bool) -> CliCommand:
     # External DNS takes one filter: the zone of all clusters, if they share it. It finds no zone above its filter.
     if len(domains) == 1 and (domain := domains.pop()) is not None:
         arguments += [_DOMAIN_FILTER, domain]
-    return CliCommand("hypershift install", arguments, _INSTALL_OWN | (_PLS_OWN if has_private_link else {}))
+    return CliCommand(
+        "hypershift install", arguments, _TABLES["install"] | (_TABLES["privateLink"] if has_private_link else {})
+    )
 
 
 def _is_reached_by_private_link(cluster: HostedClusterOutput[str]) -> bool:
@@ -189,7 +162,7 @@ class HostedClusterExport:
         }
         to_add = [place for field, place in _TO_ADD.items() if field not in document["spec"]]
         notes = f"# Add {', '.join(to_add)}.\n" if to_add else ""
-        return self._directory / _MANIFEST, notes + dump(document)
+        return self._directory / _MANIFEST, notes + yaml_text.dump(document)
 
     @property
     def create(self) -> CliCommand:
@@ -212,7 +185,7 @@ class HostedClusterExport:
             "--marketplace-offer": "aro4",
             "--diagnostics-storage-account-type": "Managed",
         }
-        return self._command(flags, fixed, "--generate-ssh", _CLUSTER_OWN)
+        return self._command(flags, fixed, "--generate-ssh", _OF_A_CLUSTER)
 
     @property
     def render(self) -> CliCommand | None:
@@ -222,7 +195,7 @@ class HostedClusterExport:
         flag, _ = _INFRA
         if flag not in self.files:
             return None
-        own = {flag: variable for flag, variable in _CLUSTER_OWN.items() if not flag.startswith("--marketplace")}
+        own = {flag: variable for flag, variable in _OF_A_CLUSTER.items() if not flag.startswith("--marketplace")}
         return self._command({flag: str(self.files[flag][0])}, {}, "--render", own)
 
     def _command(
@@ -385,23 +358,8 @@ class HostedClusterExport:
         }
 
 
-# The meaning of each variable of the commands; the script prints it for a missing one.
-FILES: Final = {
-    "AZURE_CREDS": "file with the credentials with which the CLI calls Azure",
-    "AZURE_PRIVATE_CREDS": "file with the credentials with which the operator makes Private Link Services",
-    "EXTERNAL_DNS_SERVICE_PRINCIPAL_FILEPATH": "file with the credentials of external DNS (setup_external_dns.sh)",
-    "PULL_SECRET": "file with the pull secret of OpenShift",
-    "SA_TOKEN_ISSUER_PRIVATE_KEY_PATH": "file with the key whose public half the issuer of the cluster publishes",
-}
-VALUES: Final = {
-    "HYPERSHIFT_IMAGE": "image of the operator of HyperShift",
-    "MARKETPLACE_SKU": "SKU of the image of the nodes in the marketplace",
-    "MARKETPLACE_VERSION": "version of the image of the nodes in the marketplace",
-    "MGMT_INFRA_RG": "resource group of the management cluster's load balancers, for Private Link Services",
-    "MGMT_DNS_ZONE_NAME": "domain of the host names of the control planes",
-    "PARENT_DNS_ZONE": "base domain of the hosted cluster",
-    "RELEASE_IMAGE": "image of the OpenShift release",
-}
+FILES: Final[Mapping[str, str]] = _TABLES["files"]
+VALUES: Final[Mapping[str, str]] = _TABLES["values"]
 _PROGRAMS: Final = ("kubectl", "hypershift")
 _AVAILABLE: Final = "kubectl --namespace hypershift rollout status deployment/operator --timeout=10m"
 
@@ -426,7 +384,7 @@ def install_script(stack: str, outputs: StackOutputs[str], clusters: Sequence[Ho
     applied = [cluster for cluster in clusters if cluster.is_applied]
     creations = [cluster.create for cluster in created]
     variables = sorted({name for command in (installation, *creations) for name in command.variables})
-    texts = FILES | VALUES
+    texts = {**FILES, **VALUES}
     read = [f'"${name}"' for name in variables if name in FILES]
     read += [shlex.quote(str(path)) for cluster in created for path, _ in cluster.files.values()]
     parts = [
