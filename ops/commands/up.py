@@ -67,9 +67,14 @@ def up(
     environment = start_local_cloud(screen) if engine.is_local else None
     if environment is not None:
         screen.step("pulumi up")
-        engine.prepare()
-    refuse_moves(engine)
-    refuse_duplicates(engine, engine.resources(), screen.console.print)
+    is_new = engine.prepare()
+    try:
+        refuse_moves(engine)
+        refuse_duplicates(engine, engine.resources(), screen.console.print)
+    except CommandError:
+        if is_new:
+            engine.remove()
+        raise
     with _naming_owners(engine):
         engine.up(arguments)
     if environment is None:

@@ -74,14 +74,16 @@ class Engine(PulumiRuns):
         value: T = self._read[key]
         return value
 
-    def prepare(self, *, is_known: bool = False) -> None:
+    def prepare(self, *, is_known: bool = False) -> bool:
         """Create a local stack and the directories of its engine, if they do not exist (`ops/stack/configuration.py`).
 
-        A person creates other stacks and chooses their secrets provider. Raises CommandError for a stack without a
-        configuration, or with another cloud in it, and with `is_known` NoSuchStackError for one beside existing ones.
+        Returns whether the stack is new. A person creates other stacks and chooses their secrets provider.
+
+        Raises CommandError for a stack without a configuration, or with another cloud in it, and with `is_known`
+        NoSuchStackError for one beside existing ones.
         """
         if not self.is_local:
-            return
+            return False
         configuration.require_local_cloud(self.file.name, self.document())
         self.paths.create()
         plugins.install(self.paths, self.caller)
@@ -89,7 +91,7 @@ class Engine(PulumiRuns):
         configuration.write_project(project, self.root)
         configuration.remove_unreadable(self.paths)
         is_damaged = self.damage() is not None
-        if is_damaged or not self._exists():
+        if is_new := is_damaged or not self._exists():
             # Without others a killed `up` or `down` may have begun, or ended, with it.
             if is_known and not is_damaged and (others := self.stacks()):
                 raise NoSuchStackError(
@@ -99,6 +101,7 @@ class Engine(PulumiRuns):
             self._capture("stack", "select", self.stack, "--create", directory=project)
         if not is_damaged:
             configuration.keep_salt(project / self.file.name, self.state)
+        return is_new and not is_damaged
 
     def _exists(self) -> bool:
         """Whether the backend has the stack. Its state is read, which every command needs later."""

@@ -13,6 +13,8 @@ import pytest
 from identity import resource_types
 from localcloud.testing.hosts import Serve
 from ops.stack import local_cloud
+from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
 from tests.records import write_record
 from tests.unit.ops.conftest import FakeEngine, Idstack
 from tests.unit.ops.stacks import (
@@ -188,6 +190,21 @@ def test_the_local_stack_comes_up_in_order_and_ends_in_a_table(
         *("200", "Microsoft.Network/virtualNetworks/subnets/read"),
     ]
     assert "\nprovider plugins: emulated\n" in printed.output
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_refused_first_up_leaves_no_empty_stack(
+    engine: FakeEngine, idstack: Idstack, ran: list[str], monkeypatch: pytest.MonkeyPatch, is_new: bool
+) -> None:
+    def refuse(_: Engine) -> None:
+        raise CommandError("nothing was changed in local")
+
+    monkeypatch.setattr("ops.commands.up.refuse_moves", refuse)
+    if is_new:
+        engine.has_no_stack()
+
+    assert idstack("up").error.endswith("idstack: nothing was changed in local\n")
+    assert ("stack rm --yes --preserve-config --stack local" in engine.calls) == is_new
 
 
 @pytest.mark.parametrize("command", ["up", "preview"])
