@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Self, cast
 
 from identity import resource_types
@@ -92,27 +92,6 @@ class FederatedIdentity(GrantedPrincipal):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExpectedMount:
-    """A mount of the credential in the pods of `deployment`, from the catalogue.
-
-    `variable` is the environment variable with the file's path, if the consumer needs one; `document` is the path of a
-    cloud configuration that names the file, `document_secret` the Kubernetes Secret with it. `file` is the file's name
-    if it differs from the secret's.
-    """
-
-    deployment: str
-    container: str
-    directory: str
-    variable: str | None = None
-    document: str | None = None
-    document_secret: str | None = None
-    file: str | None = None
-
-    def path(self, secret: str) -> str:
-        return f"{self.directory}/{self.file or secret}"
-
-
-@dataclass(frozen=True, kw_only=True)
 class Identity(GrantedPrincipal):
     """One control-plane identity of one hosted cluster.
 
@@ -129,9 +108,13 @@ class Identity(GrantedPrincipal):
     thumbprint: str | None
     generation: str | None
     reader_roles: tuple[StateRole, ...]
-    mounts: tuple[ExpectedMount, ...]
+    mounts: tuple[Mount, ...]  # in the pods of the probes, or in HyperShift's own
     # From `spec` of a HostedCluster to the object that names the identity; none if the API has no field for it.
     hosted_cluster_path: tuple[str, ...]
+
+    def file_of(self, mount: Mount) -> str:
+        """The path of the credential in a pod with this mount."""
+        return f"{mount.path}/{mount.file or self.secret}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -351,22 +334,11 @@ def _identity(
         thumbprint=delivered.get("thumbprint"),
         generation=delivered.get("generation"),
         reader_roles=resources.roles(granted.owner, KEY_VAULT_USER),
-        mounts=tuple(_mount(row, mount, side) for mount in row.mounts),
+        mounts=tuple(
+            replace(mount, deployment=row.probe_name(mount), container=CONTAINER) if side == "stack" else mount
+            for mount in row.mounts
+        ),
         hosted_cluster_path=row.hosted_cluster_path or (),
-    )
-
-
-def _mount(row: ControlPlaneIdentity, mount: Mount, side: ClusterSide) -> ExpectedMount:
-    """The expected mount: in the probe, or in HyperShift's own pod."""
-    is_ours = side == "stack"
-    return ExpectedMount(
-        deployment=row.probe_name(mount) if is_ours else mount.deployment,
-        container=CONTAINER if is_ours else mount.container,
-        directory=mount.path,
-        variable=mount.credential_env,
-        document=mount.config.path if mount.config else None,
-        document_secret=mount.config.secret if mount.config else None,
-        file=mount.file,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 import yaml
 
 from identity import yaml_text
+from identity.catalogue_rows import Mount
 from identity.credentials import rfc3339
 from identity.credentials.schedule import LONGEST_POLL
 from identity.credentials.symptom import Family
@@ -32,7 +33,7 @@ from ops.doctor.model.check import (
     youngest_pods,
 )
 from ops.stack.environment import is_local
-from ops.world.expected import ExpectedMount, Identity
+from ops.world.expected import Identity
 from ops.world.seen import NotReadError, Part, SeenControlPlane, SeenPod, StackWorld, Unread, entry, known
 
 
@@ -105,7 +106,6 @@ def secret_rotation(world: StackWorld) -> Iterator[Fault]:
 # Added to the driver's interval, which is a minimum: kubelet calls it about once a minute, and the vault may be slow.
 _SLACK: Final = timedelta(minutes=8)
 _MOUNT, _ROTATION = "FailedMount", "MountRotationFailed"
-_NO_EVENT: Final = "no event says why; events are kept for an hour"
 
 
 @of_identity(Stage.MOUNT, Part.CONTROL_PLANES, Part.SECRETS, Part.ADD_ON)
@@ -153,7 +153,7 @@ def _polled_within(world: StackWorld) -> timedelta:
 def _last_warning(plane: SeenControlPlane, pod: str, reason: str) -> str:
     if isinstance(plane.warnings, Unread):
         return f"its events were not read ({plane.warnings.why})"
-    return last_warning(plane.warnings, pod, reason) or _NO_EVENT
+    return last_warning(plane.warnings, pod, reason) or "no event says why; events are kept for an hour"
 
 
 def _fix(world: StackWorld, identity: Identity, reason: str) -> str:
@@ -188,7 +188,7 @@ def volume(world: StackWorld, identity: Identity) -> Iterator[Fault]:
             yield from (Fault(evidence=f"{pod.name}: {reason}", fix=fix) for reason in _wrong(identity, mount, pod))
 
 
-def _wrong(identity: Identity, mount: ExpectedMount, pod: SeenPod) -> Iterator[str]:
+def _wrong(identity: Identity, mount: Mount, pod: SeenPod) -> Iterator[str]:
     volumes = [volume for volume, name in pod.classes.items() if name == identity.secret_provider_class]
     container = pod.containers.get(mount.container)
     if not volumes:
@@ -198,12 +198,12 @@ def _wrong(identity: Identity, mount: ExpectedMount, pod: SeenPod) -> Iterator[s
         yield f"it has no container {mount.container}"
     else:
         paths = [path for path, volume in container.mounts.items() if volume in volumes]
-        if mount.directory not in paths:
+        if mount.path not in paths:
             mounted_at = ", ".join(paths) or "nowhere"
-            yield f"{mount.container} mounts {volumes[0]} at {mounted_at}; it expects the file in {mount.directory}"
-        file = mount.path(identity.secret)
-        if mount.variable is not None and container.variables.get(mount.variable) != file:
-            yield f"{mount.variable} of {mount.container} is {container.variables.get(mount.variable)!r}, not {file!r}"
+            yield f"{mount.container} mounts {volumes[0]} at {mounted_at}; it expects the file in {mount.path}"
+        file, variable = identity.file_of(mount), mount.credential_env
+        if variable is not None and (actual := container.variables.get(variable)) != file:
+            yield f"{variable} of {mount.container} is {actual!r}, not {file!r}"
 
 
 # The reasons of a container that is about to run.
@@ -245,7 +245,7 @@ def _volume_of_another_kind(plane: SeenControlPlane, pod: SeenPod) -> str:
 def path(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether the consumer's variable or document names an existing file."""
     for mount, pod, report in reports_of(world, identity):
-        error, expected = report.sign_in.error, mount.path(identity.secret)
+        error, expected = report.sign_in.error, identity.file_of(mount)
         actual = report.file
         if actual is not None and actual != expected:
             evidence = f"{pod.name} expects its credential at {actual}; it is mounted at {expected}"
@@ -253,7 +253,7 @@ def path(world: StackWorld, identity: Identity) -> Iterator[Fault]:
             evidence = f"{pod.name}: {' '.join(error.split())}"
         else:
             continue
-        where = f"the Secret {mount.document_secret}" if mount.document_secret else f"the Deployment {mount.deployment}"
+        where = f"the Secret {mount.config.secret}" if mount.config else f"the Deployment {mount.deployment}"
         yield Fault(evidence=evidence, fix=f"{world.repair} writes {where} in {identity.namespace} again")
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Any, Final, TypeAlias, TypeVar
 
+from identity.catalogue_rows import Mount
 from identity.credentials.symptom import GENERIC_PLACEHOLDERS, Symptom
-from ops.world.expected import ExpectedMount, Identity, StateRole
+from ops.world.expected import Identity, StateRole
 from ops.world.probes import SeenReport
 from ops.world.seen import NotReadError, Part, SeenPod, SeenWarning, StackWorld, entry, known
 from ops.world.selection import Subject
@@ -258,13 +259,13 @@ def mounting_pods(world: StackWorld, identity: Identity) -> list[SeenPod]:
     ]
 
 
-def youngest_pods(pods: Iterable[SeenPod], mount: ExpectedMount) -> list[SeenPod]:
+def youngest_pods(pods: Iterable[SeenPod], mount: Mount) -> list[SeenPod]:
     """The pod of a mount's Deployment, if there is one: during a rollout the youngest of two."""
     own = [pod for pod in pods if pod.deployment == mount.deployment]
     return sorted(own, key=lambda pod: pod.created)[-1:]
 
 
-def reports_of(world: StackWorld, identity: Identity) -> Iterator[tuple[ExpectedMount, SeenPod, SeenReport]]:
+def reports_of(world: StackWorld, identity: Identity) -> Iterator[tuple[Mount, SeenPod, SeenReport]]:
     """The report of each probe that is not ready, and of each ready one whose report was read.
 
     A ready probe has signed in and made its call, so that its report may be unread. Raises NotReadError for any other

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 
 from identity.azure.records import RoleAssignmentRecord, SecretMetadata
 from identity.catalogue import CONTROL_PLANE
-from ops.world.expected import ExpectedIssuer, ExpectedMount, FederatedIdentity, Identity, StackState
+from ops.world.expected import ExpectedIssuer, FederatedIdentity, Identity, StackState
 from ops.world.probes import ProbeStep, SeenReport
 from ops.world.seen import (
     HostedClusterCondition,
@@ -217,16 +217,7 @@ def in_hypershift(world: StackWorld) -> StackWorld:
     pods: dict[str, SeenPod] = {}
     names: dict[str, str] = {}
     for expected in cluster.identities:
-        row = rows[expected.identity]
-        mounts = tuple(
-            ExpectedMount(
-                deployment=mount.deployment,
-                container=mount.container,
-                directory=mount.path,
-                variable=mount.credential_env,
-            )
-            for mount in row.mounts
-        )
+        mounts = rows[expected.identity].mounts
         changed = replace(expected, mounts=mounts)
         identities.append(changed)
         for pod, mount in zip(pods_of(world, expected.identity), mounts, strict=True):
