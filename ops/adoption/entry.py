@@ -203,9 +203,6 @@ def _word(value: Any) -> str:
     return "true" if value else "false"
 
 
-_PEM_BEGINS: Final = b"-----BEGIN"
-
-
 @dataclass(frozen=True)
 class FoundApplication:
     """An application and its service principal, if there is one."""
@@ -326,7 +323,7 @@ def _remarks(azure: AzureClient, vault_id: str, identity: ScriptIdentity) -> Ite
         bundle = base64.b64decode(parser.strings["client_secret"])
     except (binascii.Error, ValueError):
         bundle = b""
-    if not bundle.lstrip().startswith(_PEM_BEGINS):
+    if not bundle.lstrip().startswith(b"-----BEGIN"):
         yield "PKCS#12"
     if missing := [name for name in DATES if name not in parser.dates]:
         yield f"document without {', '.join(missing)}"

@@ -81,7 +81,6 @@ def prepare(file: FileOption = DEFAULT, name: EnvironmentOption = None, as_json:
         screen.console.print(f"stacks created: {', '.join(created) or 'none'}")
 
 
-_PARALLEL: Final = 8
 _YES: Final = "--yes"
 
 
@@ -89,7 +88,7 @@ _YES: Final = "--yes"
 def up(
     file: FileOption = DEFAULT,
     name: EnvironmentOption = None,
-    parallel: Annotated[int, typer.Option(help="How many stacks of a wave are deployed at once.", min=1)] = _PARALLEL,
+    parallel: Annotated[int, typer.Option(help="How many stacks of a wave are deployed at once.", min=1)] = 8,
     yes: Annotated[
         bool, typer.Option(_YES, "-y", help="Do not ask, because parallel runs cannot. Required for stacks on Azure.")
     ] = False,
@@ -159,9 +158,6 @@ def _to_json(rollout: Rollout) -> dict[str, Any]:
             for run in rollout.runs
         ],
     }
-
-
-_COMMIT: Final = 10  # characters
 
 
 @fleet.command()
@@ -340,7 +336,7 @@ def _line(stack: StackStatus) -> Line:
         "environment": Text(stack.stack.environment),
         "wave": Text(stack.wave),
         "last run": last,
-        "commit": Text(f"{commit[:_COMMIT]}{dirty}"),
+        "commit": Text(f"{commit[:10]}{dirty}"),
         "nearest expiry": expiry,
         "overdue renewals": Text(", ".join(stack.overdue), "yellow"),
         "failed sign-in": Text(str(stack.failure) if stack.failure else "", "bold red"),

@@ -15,7 +15,6 @@ from ops.stack.environment import ROOT, is_local, local_paths
 from ops.stack.errors import CommandError
 from ops.stack.streaming import run_passing_on
 
-_STACK: Final = ("--stack", "-s")
 _CONFIG_FILE: Final = "--config-file"
 _RUNS: Final = frozenset({"destroy", "import", "preview", "refresh", "up"})
 _WRITING: Final = frozenset({"set", "set-all", "rm", "rm-all"})
@@ -28,7 +27,7 @@ def pulumi(context: typer.Context, stack: NamedStackOption = DEFAULT_STACK) -> N
     checks of `up`, `preview` and `down` before and after a run (docs/guides/stacks.md).
     """
     arguments = context.args
-    if any(argument in _STACK or argument.startswith("--stack=") for argument in arguments):
+    if any(argument in ("--stack", "-s") or argument.startswith("--stack=") for argument in arguments):
         raise CommandError("name the stack before `--`, as in `.venv/bin/idstack pulumi --stack dev -- stack output`")
     environment = {**Engine(stack, ROOT).environment, "PULUMI_STACK": stack}
     if not _writes_the_file(arguments):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
@@ -16,8 +16,6 @@ from ops.rehearsal.run import rehearse as run
 from ops.stack.environment import ROOT
 from ops.stack.errors import WrongUsageError, writing
 
-_MARKDOWN: Final = "--markdown"
-
 RehearsedStackOption = Annotated[str, typer.Option("--stack", "-s", help="Name of the stack.", callback=bare_name)]
 BaseOption = Annotated[str, typer.Option("--base", metavar="COMMIT", help="Commit to deploy before the change.")]
 HeadOption = Annotated[
@@ -28,7 +26,7 @@ ForbidOption = Annotated[
 ]
 MarkdownOption = Annotated[
     Path | None,
-    typer.Option(_MARKDOWN, dir_okay=False, help="Write the report for a pull request, too."),
+    typer.Option("--markdown", dir_okay=False, help="Write the report for a pull request, too."),
 ]
 SeedOption = Annotated[int, typer.Option("--seed", help="Random seed, for a reproducible run.")]
 

@@ -137,7 +137,6 @@ def _print(status: Status, environment: LocalEnvironment | None, console: Consol
 
 
 _SUFFIX: Final = ".prom"
-_LABELS: Final = ("stack", "cluster", "identity")
 _READABLE: Final = 0o644  # node_exporter runs as another user
 
 
@@ -150,7 +149,7 @@ def render_metrics(status: Status) -> bytes:
     stack, now, is_broken = status.stack, status.at, status.examination.is_broken
     registry = CollectorRegistry()
 
-    def gauge(name: str, meaning: str, labels: Sequence[str] = _LABELS) -> Gauge:
+    def gauge(name: str, meaning: str, labels: Sequence[str] = ("stack", "cluster", "identity")) -> Gauge:
         return Gauge(f"idstack_status_{name}", meaning, labels, registry=registry)
 
     gauge("run_seconds", "When idstack status wrote this", ("stack",)).labels(stack).set(now.timestamp())

@@ -15,7 +15,6 @@ from ops.outputs.tables import counted
 _STYLES: Final = {CheckStatus.BROKEN: "bold red", CheckStatus.NOT_CHECKED: "yellow"}
 # Their errors concern the user of the doctor, not an identity.
 _OF_THIS_MACHINE: Final = (Stage.ENGINE, Stage.BACKEND, Stage.ACCESS)
-_SOUND: Final = "nothing is broken"
 
 
 def report(stack: str, results: Sequence[CheckResult]) -> Text:
@@ -87,7 +86,7 @@ def summary(stack: str, results: Sequence[CheckResult]) -> Text:
     """The counts, in one line."""
     broken, checked, identities, skipped, not_checked = _counts(results).values()
     parts = [
-        counted(broken, "finding") if broken else _SOUND,
+        counted(broken, "finding") if broken else "nothing is broken",
         counted(checked, "check") + (f" of {counted(identities, 'identity')}" if identities else ""),
     ]
     if skipped:

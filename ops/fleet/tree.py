@@ -112,7 +112,6 @@ def _read_text(path: Path) -> str | None:
 # Of the fleet's objects, as `base.yaml` makes it.
 NAMESPACE: Final = "idstack-fleet"
 _DAY: Final = 24 * 60 * 60  # seconds
-_WEEK: Final = 7 * _DAY
 
 
 def account_name(environment: str) -> str:
@@ -156,7 +155,7 @@ def _previewed(stack: FleetStack) -> dict[str, Any]:
         "config": {**stack.configuration, f"{PROJECT}:credentials": credentials},
         "prerequisites": [{"name": stack.name}],
         "continueResyncOnCommitMatch": True,
-        "resyncFrequencySeconds": _WEEK,
+        "resyncFrequencySeconds": 7 * _DAY,
         "refresh": True,
         "preview": True,
         "useLocalStackOnly": True,

@@ -360,8 +360,6 @@ class HostedClusterExport:
 
 FILES: Final[Mapping[str, str]] = _TABLES["files"]
 VALUES: Final[Mapping[str, str]] = _TABLES["values"]
-_PROGRAMS: Final = ("kubectl", "hypershift")
-_AVAILABLE: Final = "kubectl --namespace hypershift rollout status deployment/operator --timeout=10m"
 
 
 def install_script(stack: str, outputs: StackOutputs[str], clusters: Sequence[HostedClusterExport]) -> str:
@@ -392,10 +390,10 @@ def install_script(stack: str, outputs: StackOutputs[str], clusters: Sequence[Ho
         "It needs the kubeconfig of the management cluster.\nset -eu",
         "\n".join(f': "${{{name}:?{texts[name]}}}"' for name in variables),
         _loop("file", read, '[ -r "$file" ]', "cannot be read"),
-        _loop("program", _PROGRAMS, 'command -v "$program" >/dev/null', "is not on PATH"),
+        _loop("program", ("kubectl", "hypershift"), 'command -v "$program" >/dev/null', "is not on PATH"),
         definitions(),
         str(installation),
-        _AVAILABLE,
+        "kubectl --namespace hypershift rollout status deployment/operator --timeout=10m",
         *map(str, creations),
         *(f"# {one.name}: the HostedCluster is applied by `.venv/bin/idstack up --stack {stack}`." for one in applied),
     ]

@@ -54,7 +54,6 @@ _KINDS: Final[Mapping[str, ResourceKind]] = {
     resource_types.SECRET_PROVIDER_CLASS: ResourceKind.CLASS,
     resource_types.DEPLOYMENT: ResourceKind.MOUNT,
 }
-_PROVIDERS: Final = "pulumi:"
 # The engine's colour marks in a message.
 _COLOUR: Final = re.compile(r"<\{%.*?%\}>")
 # The operations of the plan by the engine's; `same`, `read` and the like are none.
@@ -137,7 +136,7 @@ def read(lines: Iterable[str], stack: str) -> RunLog:
 def _note(changes: dict[str, _Change], metadata: Mapping[str, Any]) -> None:
     urn, operation = metadata["urn"], _OPERATIONS.get(metadata["op"])
     state = metadata.get("new") or metadata.get("old") or {}
-    is_of_state = type_of(urn).startswith(_PROVIDERS) or type_of(urn) == resource_types.STACK_OWNER
+    is_of_state = type_of(urn).startswith("pulumi:") or type_of(urn) == resource_types.STACK_OWNER
     if operation is None or not state.get("custom") or is_of_state:
         return
     change = changes.setdefault(urn, _Change())
@@ -176,7 +175,6 @@ def _restarts(operation: Operation, change: _Change) -> bool:
 _SIGNS: Final = {Operation.CREATE: "+", Operation.UPDATE: "~", Operation.REPLACE: "+-", Operation.DELETE: "-"}
 _LEGEND: Final = "+ created, ~ updated, +- replaced, - deleted"
 _PLAN: Final = "plan"
-_LOST: Final = (Operation.REPLACE, Operation.DELETE)
 # The maximum of rows in a comment; --json has all of them.
 _MAX_ROWS: Final = 40
 # Characters that Markdown or GitHub interpret, as HTML entities.
@@ -195,7 +193,7 @@ def counts_by_owner(steps: Iterable[ResourceStep]) -> dict[ResourceOwner, dict[R
 
 def lost(steps: Iterable[ResourceStep]) -> list[ResourceStep]:
     """The steps that replace or delete, also those of roles and mounts."""
-    return [step for step in steps if step.operation in _LOST]
+    return [step for step in steps if step.operation in (Operation.REPLACE, Operation.DELETE)]
 
 
 def why(step: ResourceStep) -> str:

@@ -36,7 +36,6 @@ from ops.world.stacks import Contents, Stacks
 
 _MAX_WORKERS: Final = 10  # connections that one transport keeps open (requests, HTTPAdapter)
 _PAUSES: Final = (0, 1, 2, 4, 8, 16, 32, 60)  # seconds, between two looks at recovered secrets
-_KUBERNETES: Final = "kubernetes:"
 _KUBERNETES_PROVIDER: Final = f"{resource_types.PROVIDER}kubernetes"
 
 
@@ -190,7 +189,7 @@ def find_orphans(engine: Engine, report: Callable[[str], None], *, is_lost: bool
     [subscription_id] = [value for key, value in plan["config"].items() if key.endswith(":subscriptionId")]
     with ExitStack() as stack, ThreadPoolExecutor(_MAX_WORKERS) as pool:
         azure, objects = stack.enter_context(deployer(engine)), None
-        if any(resource["type"].startswith(_KUBERNETES) for resource in candidates):
+        if any(resource["type"].startswith("kubernetes:") for resource in candidates):
             objects = stack.enter_context(management_cluster(engine))
         finders = Finders(azure, objects, subscription_id, orphans.ids(state), outputs_in(state).get("keyVaultId"))
         found_ids = list(pool.map(lambda resource: finders.find(resource["type"], resource["inputs"]), candidates))

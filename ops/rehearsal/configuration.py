@@ -28,8 +28,6 @@ from ops.stack.environment import LOCAL_STACK, is_local
 from ops.stack.errors import CommandError
 from ops.stack.settings import validated
 
-_SUBSCRIPTIONS: Final = "subscriptions"
-_ZEROS: Final = "0"
 _SHARED: Final = "sharedStack"
 # The slowest replica of the local Entra ID lags by 1.5 seconds.
 _SETTLE: Final = 2
@@ -177,7 +175,7 @@ class _Copier:
         if not isinstance(value, str):
             return value
         parts = value.split("/")
-        if len(parts) > 2 and parts[0] == "" and parts[1].lower() == _SUBSCRIPTIONS:
+        if len(parts) > 2 and parts[0] == "" and parts[1].lower() == "subscriptions":
             return "/".join(["", parts[1], LOCAL_SUBSCRIPTION_ID, *parts[3:]])
         if _is_placeholder(value, 36):
             return str(self._generated_id(path_of(place)))
@@ -264,4 +262,4 @@ def _list(value: Any) -> Iterable[Any]:
 
 
 def _is_placeholder(value: Any, length: int) -> bool:
-    return isinstance(value, str) and len(value) == length and set(value) <= {_ZEROS, "-"}
+    return isinstance(value, str) and len(value) == length and set(value) <= {"0", "-"}

@@ -28,8 +28,6 @@ from identity.outputs import StackOutputs
 from ops.world.ownership import ResourceOwner
 
 _RESOURCE: Final = "https://vault.azure.net"
-_IMDS_API: Final = "2018-02-01"
-_VAULT_API: Final = "7.4"
 _TIMEOUT: Final = 15  # seconds
 # The poll interval of the local CSI driver, in seconds.
 _POLL: Final = 2.0
@@ -91,13 +89,13 @@ class SecretReader:
     def read(self, of: CredentialMount) -> str:
         """The value of the secret in the vault; raises `UnreadableError`."""
         try:
-            parameters = {"api-version": _IMDS_API, "resource": _RESOURCE, "client_id": of.key_vault_user}
+            parameters = {"api-version": "2018-02-01", "resource": _RESOURCE, "client_id": of.key_vault_user}
             url = f"{self._local.imds_endpoint}/metadata/identity/oauth2/token"
             token = self._answer("IMDS", self._http.get(url, params=parameters, headers={"Metadata": "true"}))
             base, headers = self._cloud.vault_request(of.vault)
             secret = self._http.get(
                 f"{base}/secrets/{of.secret}",
-                params={"api-version": _VAULT_API},
+                params={"api-version": "7.4"},
                 headers={**headers, "Authorization": f"Bearer {token['access_token']}"},
             )
             return str(self._answer(f"the vault {of.vault}", secret)["value"])

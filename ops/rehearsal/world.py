@@ -102,7 +102,6 @@ def _install(root: Path, commit: str, directory: Path) -> None:
         (directory / ".venv").symlink_to(VENV)
 
 
-_FAULTS: Final = "LOCALCLOUD_FAULTS"
 # Variables of the caller's own local cloud.
 _FOREIGN: Final = ("LOCALCLOUD_CLUSTER", "LOCALCLOUD_PROVIDERS")
 # What Azure keeps of deleted resources, such as the result of a resource group's deletion, and what the local cloud
@@ -213,7 +212,7 @@ def throw_away(seed: int, caller: Mapping[str, str]) -> Iterator[ThrowAwayCloud]
     """
     directory = Path(mkdtemp(prefix="idstack-rehearsal-")).resolve()
     environ = {name: value for name, value in caller.items() if name not in _FOREIGN}
-    environ |= {STATE_DIRECTORY_VARIABLE: str(directory / "state"), _FAULTS: json.dumps({"seed": seed})}
+    environ |= {STATE_DIRECTORY_VARIABLE: str(directory / "state"), "LOCALCLOUD_FAULTS": json.dumps({"seed": seed})}
     handler = signal.signal(signal.SIGTERM, _terminated)
     try:
         with (directory / _LOG).open("a") as log:
@@ -243,7 +242,6 @@ _STANDARD: Final = {"name": "Standard", "tier": "Regional"}
 # An address for documentation (RFC 5737).
 _PUBLIC_ADDRESS: Final = "203.0.113.1"
 _SUBNET_LENGTH: Final = 24
-_KEY_VAULT_USER: Final = "key-vault-user"
 # The location of DNS zones.
 _GLOBAL: Final = "global"
 
@@ -304,7 +302,7 @@ class _Surroundings:
         user = settings.key_vault_user
         if user.source == "existing" and user.client_id and user.object_id:
             ids = {"clientId": user.client_id.lower(), "objectId": user.object_id.lower(), "onNodes": True}
-            self._identity(settings.resource_group, f"{_KEY_VAULT_USER}-{user.client_id[:8]}", ids)
+            self._identity(settings.resource_group, f"key-vault-user-{user.client_id[:8]}", ids)
             if not self._clusters:
                 self._clusters[""] = {"name": "nodes", "resourceGroup": settings.resource_group}
         if user.name is not None:

@@ -35,7 +35,6 @@ _OF_A_SLOT: Final = {
     RenewedType.GATE: "gate",
 }
 SLOTS: Final = ("a", "b")
-_OTHER_SLOT: Final = {"a": "b", "b": "a"}
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ class Renewable:
 
 
 def other_slot(urn: str) -> str:
-    return urn[:-1] + _OTHER_SLOT[urn[-1]]
+    return urn[:-1] + {"a": "b", "b": "a"}[urn[-1]]
 
 
 def renewable(resources: Collection[StateResource]) -> list[Renewable]:

@@ -29,7 +29,6 @@ from ops.stack.state import State
 _SALT: Final = "encryptionsalt"
 # Eight bytes, and six encrypted ones with a nonce and a tag (pulumi/pulumi `pkg/secrets/passphrase/manager.go`).
 _WHOLE_SALT: Final = re.compile(r"v1:[\w+/]{11}=:v1:[\w+/]{16}:[\w+/]{30}==")
-_SECURE: Final = "secure"
 
 
 def require_content(name: str, document: Mapping[str, Any]) -> None:
@@ -179,7 +178,7 @@ def has_secret(value: Any) -> bool:
 def secrets(value: Any, place: Place = ()) -> Iterator[Place]:
     """The places of encrypted values (`secure: <cipher text>`) in a value of the configuration."""
     if isinstance(value, Mapping):
-        if value.keys() == {_SECURE}:
+        if value.keys() == {"secure"}:
             yield place
             return
         for key, item in value.items():

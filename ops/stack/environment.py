@@ -36,7 +36,6 @@ _ENGINE_RECORD: Final = ROOT / ".tools/engine.json"
 STATE_DIRECTORY_VARIABLE: Final = "LOCALCLOUD_STATE_DIR"
 # The resources that the local stack looks up.
 _SEED_VARIABLE: Final = "LOCALCLOUD_SEED"
-_SEED: Final = ROOT / "cloud/emulated/seed.yaml"
 # Cloud calls wait, they do not compute; the engine's default follows the number of cores.
 _PARALLEL: Final = "32"
 # Variables that would direct a local run to another account, backend, key or host.
@@ -178,7 +177,7 @@ def variables(stack: str, base: Mapping[str, str] = os.environ, *, root: Path = 
         BACKEND_VARIABLE: f"{paths.backend.as_uri()}?metadata=skip",
         "PULUMI_CONFIG_PASSPHRASE_FILE": str(paths.passphrase),
         LOCAL_ENVIRONMENT_VARIABLE: str(paths.record),
-        _SEED_VARIABLE: str(_SEED),
+        _SEED_VARIABLE: str(ROOT / "cloud/emulated/seed.yaml"),
         CACHE_VARIABLE: str(paths.tokens),
         **_signed_in_locally(paths.cloud()),
     }

@@ -24,13 +24,10 @@ from ops.stack.environment import pulumi_home
 from ops.stack.errors import CommandError
 from ops.stack.stack_document import backend_folder, replace_file
 
-_LOCKED: Final = "the stack is currently locked by"
-_IN_PROGRESS: Final = "Another update is currently in progress"
 _OWNER: Final = re.compile(
     r": created by (?P<user>.+)@(?P<host>\S+) \(pid (?P<pid>\d+)\) at (?P<since>\S+)$", re.MULTILINE
 )
 _FILE: Final = re.compile(r"/\.pulumi/locks/organization/[^/\s]+/(?P<stack>[^/\s]+)/[^/\s]+\.json")
-_ENGINE: Final = "pulumi"
 
 
 @dataclass(frozen=True)
@@ -127,7 +124,7 @@ def _recover(stack: str, command: str) -> str:
 
 def is_locked(errors: str) -> bool:
     """Whether the engine's standard error reports that the stack is locked."""
-    return _LOCKED in errors or _IN_PROGRESS in errors
+    return "the stack is currently locked by" in errors or "Another update is currently in progress" in errors
 
 
 def owners(errors: str) -> list[Owner]:
@@ -183,10 +180,9 @@ def runs(pid: int) -> bool:
         return True
     except OSError:
         return True  # not Linux: the name cannot be read
-    return name == _ENGINE and fields.split()[0] not in "ZX"
+    return name == "pulumi" and fields.split()[0] not in "ZX"
 
 
-_FOLDER: Final = "idstack-engines"
 # Fields of `/proc/<pid>/stat` behind the name (proc_pid_stat(5)): state, and starttime, the 22nd of all.
 _STATE, _START_TIME = 0, 19
 # A lock names whole seconds.
@@ -260,7 +256,7 @@ class StartedEngines:
     @classmethod
     def of(cls, stack: str, environment: Mapping[str, str]) -> StartedEngines:
         """The engines of a stack whose commands have this environment."""
-        return cls(pulumi_home(environment) / _FOLDER, stack.rpartition("/")[2])
+        return cls(pulumi_home(environment) / "idstack-engines", stack.rpartition("/")[2])
 
     def starting(self) -> StartingEngine:
         """The record of a new engine."""

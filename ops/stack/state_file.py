@@ -23,7 +23,6 @@ from ops.stack.stack_document import backend_folder, sync
 
 # Messages of Go's encoding/json, which the engine prints.
 _UNSOUND: Final = re.compile(r"unexpected end of JSON input|invalid character .+ (looking for|after|in) ")
-_CHECKPOINT: Final = "failed to load checkpoint"
 
 
 class StateDamagedError(CommandError):
@@ -107,7 +106,7 @@ def damage(errors: str, stack: str, backend: str | None) -> StateDamagedError | 
         return None
     if backend_folder(backend) is not None:
         return _first_damage(backend, "*.json")
-    if _CHECKPOINT not in errors:
+    if "failed to load checkpoint" not in errors:
         return None
     return StateDamagedError(
         f"the state of {stack} cannot be read: .pulumi/stacks/{NAMESPACE}/{stack}.json in {backend or 'the backend'} "

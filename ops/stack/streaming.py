@@ -23,7 +23,6 @@ from typing import Any, Final
 from ops.stack.errors import WrongUsageError
 from ops.stack.lock import is_locked, owners
 
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _STANDARD_OUTPUT: Final = 1
 _POLL_INTERVAL: Final = 1.0  # seconds
 STANDSTILL: Final = "its own standstill"
@@ -44,7 +43,7 @@ class Ended:
 @contextmanager
 def handling_signals(handler: Callable[[int, FrameType | None], object]) -> Iterator[None]:
     """Let `handler` have SIGINT and SIGTERM of this process."""
-    before = {number: signal.signal(number, handler) for number in _SIGNALS}
+    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
@@ -229,9 +228,6 @@ class Standstill:
             self._has_failed |= kind == "resOpFailedEvent" and metadata["op"] == _DELETION
 
 
-_SECONDS = 60.0
-
-
 @dataclass(frozen=True)
 class Deadline:
     """`ends` on the monotonic clock, in seconds, `minutes` after the command began."""
@@ -250,7 +246,7 @@ class Deadline:
             raise WrongUsageError(
                 f'--time-limit: found "{text}"; accepted: minutes, a number greater than 0 such as 40'
             )
-        return cls(minutes, time.monotonic() + minutes * _SECONDS)
+        return cls(minutes, time.monotonic() + minutes * 60.0)
 
     @property
     def left(self) -> float:

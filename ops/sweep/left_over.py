@@ -43,7 +43,6 @@ from ops.world.azure import (
 from ops.world.stacks import COMPONENTS, Stacks
 
 T = TypeVar("T")
-_ACCOUNTS: Final = "Microsoft.Storage/storageAccounts"
 _ISSUER_STAYS: Final = (
     "a hosted cluster may sign in with it, and a stack of another backend may have created it; if no cluster does, "
     "`az storage account delete` removes it"
@@ -234,7 +233,7 @@ def _issuers(azure: AzureClient, settings: Settings, stacks: Stacks) -> Iterator
     They do not tell their stack, and clusters sign in with them.
     """
     group = settings.group_id(settings.resource_group)
-    for resource in azure.resources(f"{group}/providers/{_ACCOUNTS}", resource_types.STORAGE_API):
+    for resource in azure.resources(f"{group}/providers/Microsoft.Storage/storageAccounts", resource_types.STORAGE_API):
         if stacks.mentions(resource["id"]):
             continue
         scope = settings.issuer_account_id(resource["name"])
@@ -342,11 +341,9 @@ def _delivered(secrets: Iterable[SecretMetadata]) -> Iterator[tuple[str, datetim
 # on their interfaces. HyperShift names its Cluster by the infrastructure id (`CAPICluster` in
 # hypershift-operator/controllers/manifests/controlplaneoperator/manifests.go).
 _MACHINES_TAG: Final = "sigs.k8s.io_cluster-api-provider-azure_cluster_"
-_OWNED: Final = "owned"
 # cloud-provider-azure pkg/consts/consts.go, on addresses; its `--cluster-name` is the infrastructure id, and so is the
 # name of its public load balancer (HyperShift v2/cloud_controller_manager/azure/deployment.go).
 _ADDRESS_TAG: Final = "k8s-azure-cluster-name"
-_INTERNAL: Final = "-internal"
 _NOT_OURS: Final = "HyperShift created it, and its cluster may be unknown to the stacks of this backend"
 
 
@@ -379,7 +376,7 @@ def _remains(azure: AzureClient, subscription: str, stacks: Stacks, infra_ids: S
         Swept.MACHINE: _tagged,
         Swept.DISK: of_machine,
         Swept.INTERFACE: of_machine,
-        Swept.LOAD_BALANCER: lambda balancer: str(balancer["name"]).removesuffix(_INTERNAL),
+        Swept.LOAD_BALANCER: lambda balancer: str(balancer["name"]).removesuffix("-internal"),
         Swept.PUBLIC_ADDRESS: lambda address: (address.get("tags") or {}).get(_ADDRESS_TAG) or address["name"],
     }
     for kind, infra_id_of in finders.items():
@@ -401,7 +398,7 @@ _TYPES: Final = {
 def _tagged(resource: AzureObject) -> str | None:
     """The infrastructure id in the tag of machines."""
     for name, value in (resource.get("tags") or {}).items():
-        if name.startswith(_MACHINES_TAG) and value == _OWNED:
+        if name.startswith(_MACHINES_TAG) and value == "owned":
             return str(name.removeprefix(_MACHINES_TAG))
     return None
 

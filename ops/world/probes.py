@@ -22,7 +22,6 @@ from ops.stack.errors import CommandError
 # In the form of the Kubernetes API.
 Pod: TypeAlias = Mapping[str, Any]
 
-_PROBES: Final = "/api/v1/pods?labelSelector=app.kubernetes.io%2Fname%3Dcredential-probe"
 _INSTANCE: Final = "app.kubernetes.io/instance"
 _TIMEOUT: Final = 3.0  # seconds
 
@@ -136,7 +135,7 @@ def read(environment: LocalEnvironment) -> ProbeResults:
     kubeconfig, mounts = Path(environment.kubeconfig), Path(environment.mounts_dir)
     try:
         with api_server_of(kubeconfig) as server:
-            answer = server.request("GET", _PROBES)
+            answer = server.request("GET", "/api/v1/pods?labelSelector=app.kubernetes.io%2Fname%3Dcredential-probe")
         if answer.is_error:
             raise AccessError(f"{answer.status_code} {answer.reason_phrase}")
     except AccessError as error:

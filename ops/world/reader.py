@@ -204,7 +204,6 @@ def _is_read_only(needed: Collection[Permission], lacking: Collection[Permission
     return set(writes) <= set(lacking) and not set(reads) <= set(lacking)
 
 
-_LOCKS: Final = "locks/organization"
 # In the errors of a key service that refuses the caller.
 _REFUSED: Final = ("Forbidden", "AuthorizationFailed", "StatusCode=403", "RESPONSE 403")
 
@@ -216,7 +215,7 @@ def read_locks(engine: Engine, azure: Azure | None = None) -> tuple[SeenLock, ..
     """The locks on the stack, if its backend shows them; `azure` or the deployer reads those in a storage account."""
     try:
         backend = engine.backend()
-        folder = f"{_LOCKS}/{project_name(engine.root)}/{engine.stack}"
+        folder = f"locks/organization/{project_name(engine.root)}/{engine.stack}"
         if (directory := backend_folder(backend)) is not None:
             locks = dict(_files(directory / folder))
         elif (address := urlsplit(backend)).scheme == "azblob":

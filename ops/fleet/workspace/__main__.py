@@ -15,8 +15,6 @@ from typing import Final
 from ops.stack.environment import policy_pack, variables
 from ops.stack.errors import CommandError
 
-_INSTALL: Final = "install"
-_WITH_POLICIES: Final = frozenset({"up", "preview"})
 # `ops.stack` tells stacks of the local cloud by name; none of them is in a workspace.
 _STACK: Final = "workspace"
 # With it the engine knows `--event-log`, by which the agent follows a run (pulumi/pulumi `sdk/go/auto/stack.go`). It
@@ -34,7 +32,7 @@ def command(arguments: Sequence[str], environ: Mapping[str, str]) -> tuple[list[
     engine = shutil.which("pulumi", path=environment["PATH"])
     if engine is None:
         raise CommandError("the image has no engine: build it with fleet/workspace/Containerfile")
-    policies = policy_pack(_STACK, wanted=True) if _verb(arguments) in _WITH_POLICIES else []
+    policies = policy_pack(_STACK, wanted=True) if _verb(arguments) in ("up", "preview") else []
     return [engine, *arguments, *policies], environment
 
 
@@ -46,7 +44,7 @@ def _verb(arguments: Sequence[str]) -> str:
 def main() -> None:
     """Become the engine."""
     arguments = sys.argv[1:]
-    if _verb(arguments) == _INSTALL:
+    if _verb(arguments) == "install":
         return
     try:
         line, environment = command(arguments, os.environ)
