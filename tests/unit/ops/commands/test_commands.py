@@ -194,7 +194,12 @@ def test_the_local_stack_comes_up_in_order_and_ends_in_a_table(
 
 @pytest.mark.parametrize("is_new", [True, False])
 def test_a_refused_first_up_leaves_no_empty_stack(
-    engine: FakeEngine, idstack: Idstack, ran: list[str], monkeypatch: pytest.MonkeyPatch, is_new: bool
+    engine: FakeEngine,
+    idstack: Idstack,
+    recorded: FakeCluster,
+    ran: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    is_new: bool,
 ) -> None:
     def refuse(_: Engine) -> None:
         raise CommandError("nothing was changed in local")
