@@ -138,7 +138,7 @@ def test_a_certificate_counts_once_it_is_in_the_vault_and_not_by_the_outputs() -
 def test_probes_are_expected_where_the_stack_makes_the_cluster_side() -> None:
     *_, kms = expected(state(stack(**outputs()))).identities
 
-    assert [(mount.deployment, mount.container, mount.directory) for mount in kms.mounts] == [
+    assert [(mount.deployment, mount.container, mount.path) for mount in kms.mounts] == [
         ("probe-kms", "credential-probe", "/mnt/certs"),
         ("probe-kms-2", "credential-probe", "/mnt/kms"),
     ]
