@@ -49,7 +49,7 @@ def down(
         engine.prepare()
         _destroy(engine, screen, context)
         engine.remove()
-        others = engine.siblings()
+        others = [name for name in engine.stacks() if name != stack]
         if not others:
             screen.step("local cloud")
             local_cloud.do("stop", "--remove", output=screen.output)

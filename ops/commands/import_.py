@@ -32,10 +32,6 @@ from ops.stack.settings import require_sound_configuration
 from ops.stack.state import Plan, name_of, resources_in, type_of
 from ops.world.adoption_guard import adoption_guard
 
-TypeArgument = Annotated[str, typer.Argument(metavar="TYPE", help="Type token, such as azure-native:keyvault:Vault.")]
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name in the program, as a preview shows it.")]
-IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Id of the resource, as its provider writes it.")]
-
 _RESOURCE: Final = "resource"
 
 
@@ -59,9 +55,9 @@ import_ = typer.Typer(
 @import_.command(_RESOURCE, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def resource(
     context: typer.Context,
-    type_token: TypeArgument,
-    name: NameArgument,
-    id: IdArgument,
+    type_token: Annotated[str, typer.Argument(metavar="TYPE", help="Type token, such as azure-native:keyvault:Vault.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name in the program, as a preview shows it.")],
+    id: Annotated[str, typer.Argument(metavar="ID", help="Id of the resource, as its provider writes it.")],
     stack: StackOption = DEFAULT_STACK,
 ) -> None:
     """Adopt one resource (`idstack import TYPE NAME ID`), unless the next `up` would replace it.

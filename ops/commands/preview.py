@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
 import typer
 
@@ -27,12 +27,10 @@ from ops.stack.environment import policy_pack
 from ops.stack.errors import writing
 from ops.stack.settings import require_sound_configuration
 
-HoldOption: TypeAlias = Annotated[bool, typer.Option("--hold", help="Keep every certificate, even if it is due.")]
-
 
 def preview(
     context: typer.Context,
-    hold: HoldOption = False,
+    hold: Annotated[bool, typer.Option("--hold", help="Keep every certificate, even if it is due.")] = False,
     stack: StackOption = DEFAULT_STACK,
     time_limit: TimeLimitOption = None,
     as_json: JsonOption = False,

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Final
 
 import typer
 
@@ -23,24 +23,21 @@ from ops.stack.errors import CommandError
 from ops.stack.failures import NoSuchStackError
 from ops.stack.state import resources_in
 
-UpOption: TypeAlias = Annotated[bool, typer.Option("--up/--no-up", help="Run `up` afterwards.", show_default=True)]
-UnlockOption: TypeAlias = Annotated[
-    bool, typer.Option("--unlock", help="Remove the lock, if you are sure that its process has ended.")
-]
-OwnerOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--owner", help="Owner id of this stack before it lost its state or was destroyed, if you are sure of it."
-    ),
-]
 _AGREED: Final = frozenset({"--yes", "-y"})
 
 
 def recover(
     context: typer.Context,
-    then_up: UpOption = True,
-    unlock: UnlockOption = False,
-    owner: OwnerOption = None,
+    then_up: Annotated[bool, typer.Option("--up/--no-up", help="Run `up` afterwards.", show_default=True)] = True,
+    unlock: Annotated[
+        bool, typer.Option("--unlock", help="Remove the lock, if you are sure that its process has ended.")
+    ] = False,
+    owner: Annotated[
+        str | None,
+        typer.Option(
+            "--owner", help="Owner id of this stack before it lost its state or was destroyed, if you are sure of it."
+        ),
+    ] = None,
     stack: StackOption = DEFAULT_STACK,
     time_limit: TimeLimitOption = None,
     as_json: JsonOption = False,

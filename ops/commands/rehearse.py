@@ -16,29 +16,24 @@ from ops.rehearsal.run import rehearse as run
 from ops.stack.environment import ROOT
 from ops.stack.errors import WrongUsageError, writing
 
-RehearsedStackOption = Annotated[str, typer.Option("--stack", "-s", help="Name of the stack.", callback=bare_name)]
-BaseOption = Annotated[str, typer.Option("--base", metavar="COMMIT", help="Commit to deploy before the change.")]
-HeadOption = Annotated[
-    str | None, typer.Option("--head", metavar="COMMIT", help="Commit with the change. Default: the checkout.")
-]
-ForbidOption = Annotated[
-    str, typer.Option("--forbid", metavar="OPERATION,...", help=f"Fail on one of {', '.join(Operation)}.")
-]
-MarkdownOption = Annotated[
-    Path | None,
-    typer.Option("--markdown", dir_okay=False, help="Write the report for a pull request, too."),
-]
-SeedOption = Annotated[int, typer.Option("--seed", help="Random seed, for a reproducible run.")]
-
 
 def rehearse(
-    stack: RehearsedStackOption,
-    base: BaseOption = "origin/main",
-    head: HeadOption = None,
-    forbid: ForbidOption = "",
+    stack: Annotated[str, typer.Option("--stack", "-s", help="Name of the stack.", callback=bare_name)],
+    base: Annotated[
+        str, typer.Option("--base", metavar="COMMIT", help="Commit to deploy before the change.")
+    ] = "origin/main",
+    head: Annotated[
+        str | None, typer.Option("--head", metavar="COMMIT", help="Commit with the change. Default: the checkout.")
+    ] = None,
+    forbid: Annotated[
+        str, typer.Option("--forbid", metavar="OPERATION,...", help=f"Fail on one of {', '.join(Operation)}.")
+    ] = "",
     as_json: JsonOption = False,
-    markdown: MarkdownOption = None,
-    seed: SeedOption = 1,
+    markdown: Annotated[
+        Path | None,
+        typer.Option("--markdown", dir_okay=False, help="Write the report for a pull request, too."),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed, for a reproducible run.")] = 1,
 ) -> None:
     """Rehearse a change on a throw-away local cloud, while a client of each identity signs in continuously.
 

@@ -29,36 +29,31 @@ from ops.stack.engine import Engine
 from ops.stack.errors import CommandError, WrongUsageError
 from ops.stack.lock import LockedError
 
-IdentityOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        *("--identity", "-i"),
-        help="Field of the identity, or <cluster>/<field>; repeatable. Default: all.",
-        autocompletion=complete_identities,
-    ),
-]
-ForceOption = Annotated[
-    bool, typer.Option("--force", help="Renew even while pods may still need the replaced certificate, and name them.")
-]
-RevokeOption = Annotated[
-    bool, typer.Option("--revoke", help="After a leak: deliver a new certificate, then revoke the leaked one.")
-]
-NowOption = Annotated[
-    bool, typer.Option("--now", help="With --revoke: revoke all certificates first, before there is a new one.")
-]
-RegisterOption = Annotated[
-    bool,
-    typer.Option("--register", help="Register the delivered certificate that somebody took out of Entra ID again."),
-]
-
 
 def rotate(
     context: typer.Context,
-    identity: IdentityOption = None,
-    force: ForceOption = False,
-    revoke: RevokeOption = False,
-    now: NowOption = False,
-    register: RegisterOption = False,
+    identity: Annotated[
+        list[str] | None,
+        typer.Option(
+            *("--identity", "-i"),
+            help="Field of the identity, or <cluster>/<field>; repeatable. Default: all.",
+            autocompletion=complete_identities,
+        ),
+    ] = None,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Renew even while pods may still need the replaced certificate, and name them."),
+    ] = False,
+    revoke: Annotated[
+        bool, typer.Option("--revoke", help="After a leak: deliver a new certificate, then revoke the leaked one.")
+    ] = False,
+    now: Annotated[
+        bool, typer.Option("--now", help="With --revoke: revoke all certificates first, before there is a new one.")
+    ] = False,
+    register: Annotated[
+        bool,
+        typer.Option("--register", help="Register the delivered certificate that somebody took out of Entra ID again."),
+    ] = False,
     stack: StackOption = DEFAULT_STACK,
     time_limit: TimeLimitOption = None,
     as_json: JsonOption = False,

@@ -376,10 +376,6 @@ class Engine(PulumiRuns):
                     raise
         return {stack["name"]: stack.get("lastUpdate", "") for stack in listed}
 
-    def siblings(self) -> list[str]:
-        """Names of the other stacks of the project in the same backend, in alphabetical order."""
-        return [stack for stack in self.stacks() if stack != self.stack]
-
     def _json(self, *arguments: str, directory: Path | None = None) -> Any:
         return json.loads(self._capture(*arguments, directory=directory))
 

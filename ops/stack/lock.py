@@ -258,10 +258,6 @@ class StartedEngines:
         """The engines of a stack whose commands have this environment."""
         return cls(pulumi_home(environment) / "idstack-engines", stack.rpartition("/")[2])
 
-    def starting(self) -> StartingEngine:
-        """The record of a new engine."""
-        return StartingEngine(self)
-
     def forget(self) -> None:
         """Forget the engines that have ended: another engine got the lock, so none of them has it."""
         for engine in self.all():

@@ -78,7 +78,7 @@ class PulumiRuns:
                 f"{self.deadline} has passed before `pulumi {arguments[0]}` began; run the command again"
             )
         self._provide_plugins(arguments[0], whole)
-        starting = self.engines.starting()
+        starting = StartingEngine(self.engines)
         ended = run_streaming(
             command,
             directory=self.root,
@@ -155,7 +155,7 @@ class PulumiRuns:
     def _run_recorded(
         self, command: Sequence[str], directory: Path, environment: Mapping[str, str], standard_input: str
     ) -> subprocess.CompletedProcess[str]:
-        starting, pipe = self.engines.starting(), subprocess.PIPE
+        starting, pipe = StartingEngine(self.engines), subprocess.PIPE
         with subprocess.Popen(
             command, cwd=directory, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True
         ) as process:

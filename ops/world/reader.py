@@ -64,7 +64,9 @@ def read_world(
     """
     local = local_cloud.of(engine.stack)
     configuration = read_configuration(engine) if Part.CONFIGURATION in parts else NOT_READ
-    placeholders = _placeholders(engine, configuration)
+    placeholders = None
+    if not isinstance(configuration, Unread) and configuration.prevents_sign_in:
+        placeholders = Unread(f"{engine.file.name} still has placeholders, with which no sign-in works")
     state = attempt(lambda: expected(engine.state())) if Part.STATE in parts else NOT_READ
     if isinstance(state, Unread) and Part.STATE in parts:
         # Mostly because of the backend: other reads would fail in the same way.
@@ -76,7 +78,9 @@ def read_world(
         state = selection.of_state(state)
     if results is None and local is not None and Part.REPORTS in parts:
         results = attempt(lambda: probes.read(local))
-    sign_in = placeholders or _sign_in(engine, parts)
+    needs_azure = not parts.isdisjoint(CLUSTER | AZURE)
+    # Tried once instead of before each read behind it.
+    sign_in = placeholders or (attempt(lambda: sign_in_refusal(engine)) if needs_azure else NOT_READ)
     if isinstance(sign_in, str):
         parts -= CLUSTER | AZURE
     access, control_planes = (placeholders, {}) if placeholders else _cluster(engine, state, parts, results)
@@ -98,18 +102,6 @@ def read_world(
         control_planes=control_planes,
         **vars(_azure(engine, state, parts)),
     )
-
-
-def _sign_in(engine: Engine, parts: Set[Part]) -> str | Unread | None:
-    """Why the deployer cannot sign in to Azure, tried once instead of before each read behind it."""
-    return NOT_READ if parts.isdisjoint(CLUSTER | AZURE) else attempt(lambda: sign_in_refusal(engine))
-
-
-def _placeholders(engine: Engine, configuration: SeenConfiguration | Unread) -> Unread | None:
-    """Why nothing is signed in to with this configuration; None if it is filled in."""
-    if isinstance(configuration, Unread) or not configuration.prevents_sign_in:
-        return None
-    return Unread(f"{engine.file.name} still has placeholders, with which no sign-in works")
 
 
 def _azure(engine: Engine, state: StackState | Unread, parts: Collection[Part]) -> AzureView:

@@ -14,7 +14,7 @@ import pytest
 
 from identity.credentials import rfc3339
 from ops.stack import lock
-from ops.stack.lock import StartedEngine, StartedEngines, _here
+from ops.stack.lock import StartedEngine, StartedEngines, StartingEngine, _here
 
 HOST = socket.gethostname()
 
@@ -33,7 +33,7 @@ def process() -> Iterator[subprocess.Popen[bytes]]:
 
 def begun(engines: StartedEngines, process: subprocess.Popen[bytes]) -> StartedEngine:
     """The record of an engine that has been started, as another command reads it."""
-    engines.starting().begin(process.pid)
+    StartingEngine(engines).begin(process.pid)
     [found] = engines.all()
     return found
 
@@ -86,11 +86,11 @@ def test_after_a_restart_of_the_same_machine_no_engine_runs(
 def test_an_engine_that_was_seen_to_end_does_not_run_wherever_that_is_read(
     engines: StartedEngines, process: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    starting = engines.starting()
+    starting = StartingEngine(engines)
     starting.begin(process.pid)
     starting.end(may_have_lock=False)
     assert list(engines.all()) == [], "it left no lock"
-    starting = engines.starting()
+    starting = StartingEngine(engines)
     starting.begin(process.pid)
     starting.end(may_have_lock=True)
     elsewhere = {**_here(), "namespace": "pid:[4026539999]"}
@@ -114,7 +114,7 @@ def test_a_disk_that_takes_no_record_stops_no_run(engines: StartedEngines, proce
     engines.folder.parent.mkdir()
     engines.folder.write_text("not a directory")
 
-    starting = engines.starting()
+    starting = StartingEngine(engines)
     starting.begin(process.pid)
     starting.end(may_have_lock=False)
 
