@@ -120,10 +120,8 @@ class ClusterApi:
 @contextmanager
 def cluster_of(environment: LocalEnvironment) -> Iterator[ClusterApi]:
     """The cluster of a local cloud."""
-    to = connection(environment.kubeconfig)
     # A watch may be silent for as long as it is awaited.
-    timeout = 2 * _AWAITED_SECONDS
-    with httpx.Client(base_url=to.server, headers=to.headers, verify=to.verification(), timeout=timeout) as http:
+    with connection(environment.kubeconfig).client(timeout=2 * _AWAITED_SECONDS) as http:
         yield ClusterApi(http)
 
 

@@ -135,7 +135,7 @@ def _flag(value: object) -> bool:
 
 # The field manager (the real provider's name for creates).
 _FIELD_MANAGER: Final = "pulumi-kubernetes"
-_TIMEOUT: Final = httpx.Timeout(60)
+_TIMEOUT: Final = 60  # seconds
 _CRD_GROUP: Final = "apiextensions.k8s.io"
 
 
@@ -156,15 +156,7 @@ class Api:
 
     def __init__(self, connection: Connection) -> None:
         self._server = connection.server
-        self._http = httpx.Client(
-            base_url=connection.server,
-            headers=connection.headers,
-            auth=connection.plugin,
-            verify=connection.verification(),
-            timeout=_TIMEOUT,
-            limits=httpx.Limits(max_connections=None),
-            trust_env=False,
-        )
+        self._http = connection.client(timeout=_TIMEOUT)
         self._lock = threading.Lock()
         self._collections: dict[tuple[str, str], Collection] = {}
 

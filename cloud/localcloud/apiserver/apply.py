@@ -45,9 +45,7 @@ class ApiServer:
     def __init__(self, kubeconfig: Path) -> None:
         to = connection(str(kubeconfig))
         self._server = to.server
-        self._http = httpx.Client(
-            base_url=to.server, headers=to.headers, verify=to.verification(), timeout=_WITHIN, trust_env=False
-        )
+        self._http = to.client(timeout=_WITHIN)
 
     def __enter__(self) -> ApiServer:
         return self

@@ -138,6 +138,18 @@ class Connection:
         """Headers of every request; `ExecPlugin` adds a plugin's token."""
         return {"Authorization": f"Bearer {self.token}"} if self.token else {}
 
+    def client(self, *, timeout: float, headers: Mapping[str, str] | None = None) -> httpx.Client:
+        """A client of the server, signed in unless `headers` replace the user's; `timeout` in seconds. Close it."""
+        return httpx.Client(
+            base_url=self.server,
+            headers=self.headers if headers is None else headers,
+            auth=self.plugin,
+            verify=self.verification(),
+            timeout=timeout,
+            limits=httpx.Limits(max_connections=None),
+            trust_env=False,
+        )
+
     def verification(self) -> ssl.SSLContext | bool:
         """The value of httpx's `verify`."""
         if not self.server.startswith("https:"):

@@ -110,10 +110,8 @@ def recorded(name: str) -> Wait:
 def _wait_until_found(state: StateDirectory, name: str, spawned: Spawned, path: str, token: str | None = None) -> None:
     """Wait until a GET of `path` succeeds, with `token` or as the administrator; raises `NotStartedError`."""
     to = connection(str(state.administrator_kubeconfig))
-    headers = {"Authorization": f"Bearer {token}"} if token else to.headers
-    with httpx.Client(
-        base_url=to.server, headers=headers, verify=to.verification(), timeout=2, trust_env=False
-    ) as client:
+    headers = {"Authorization": f"Bearer {token}"} if token else None
+    with to.client(timeout=2, headers=headers) as client:
         for _ in _attempts(state, name, spawned):
             try:
                 if client.get(path).status_code == HTTPStatus.OK:

@@ -71,8 +71,7 @@ def write_kubeconfig(path: Path, server: str, ca_file: Path, token: str = TOKEN)
 
 def client_of(kubeconfig: Path) -> httpx.Client:
     """A client of the Kubernetes API that a kubeconfig leads to, signed in as it says; close it."""
-    to = connection(str(kubeconfig))
-    return httpx.Client(base_url=to.server, headers=to.headers, verify=to.verification(), timeout=60, trust_env=False)
+    return connection(str(kubeconfig)).client(timeout=60)
 
 
 def local_environment(api: RunningApi, directory: Path, **endpoints: str) -> LocalEnvironment:

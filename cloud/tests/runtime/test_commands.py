@@ -15,8 +15,7 @@ import pytest
 from localcloud.apiserver.apply import NotAppliedError, apply_pods
 from localcloud.core.clouds import LocalEnvironment
 from localcloud.core.state_directory import StateDirectory
-from localcloud.kubernetes.kubeconfig import connection
-from localcloud.testing.kubernetes import RunningApi, deployment, write_kubeconfig
+from localcloud.testing.kubernetes import RunningApi, client_of, deployment, write_kubeconfig
 from tests.source import PACKAGES
 
 
@@ -100,8 +99,7 @@ def state(api: RunningApi, tmp_path: Path) -> StateDirectory:
 
 def deployed(state: StateDirectory) -> list[str]:
     """The Deployments in living namespaces."""
-    to = connection(str(state.kubeconfig))
-    with httpx.Client(base_url=to.server, headers=to.headers, verify=to.verification(), trust_env=False) as http:
+    with client_of(state.kubeconfig) as http:
         listed = http.get("/apis/apps/v1/deployments").raise_for_status().json()["items"]
         alive = {item["metadata"]["name"] for item in http.get("/api/v1/namespaces").raise_for_status().json()["items"]}
     return sorted(item["metadata"]["name"] for item in listed if item["metadata"]["namespace"] in alive)
