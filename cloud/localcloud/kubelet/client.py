@@ -171,15 +171,8 @@ class EventRecorder:
         # A kubelet counts from one; events of another kubelet keep their own names.
         self._run = secrets.token_hex(4)
 
-    async def normal(self, pod: Object, reason: str, message: str) -> None:
-        """Record an event of type Normal about the pod; `message` is cut at 1,024 characters."""
-        await self._record(pod, "Normal", reason, message)
-
-    async def warning(self, pod: Object, reason: str, message: str) -> None:
-        """Record an event of type Warning about the pod; `message` is cut at 1,024 characters."""
-        await self._record(pod, "Warning", reason, message)
-
-    async def _record(self, pod: Object, type_: str, reason: str, message: str) -> None:
+    async def record(self, pod: Object, reason: str, message: str, *, type_: str = "Warning") -> None:
+        """Record an event about the pod, of type Warning or Normal; `message` is cut at 1,024 characters."""
         metadata = pod["metadata"]
         message = message[:_LONGEST]
         digest = hashlib.sha256(f"{self._run} {metadata['uid']} {reason} {message}".encode()).hexdigest()[:16]

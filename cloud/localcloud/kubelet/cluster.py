@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
@@ -20,6 +21,7 @@ from localcloud.kubelet.client import (
     ApiClient,
     ApiResource,
 )
+from localcloud.kubernetes import patches
 from localcloud.kubernetes.calls import ApiError, Object
 
 # A local copy of one collection, kept up to date by list and watch (client-go's reflector, without its queue).
@@ -58,8 +60,22 @@ class Reflector:
             self._objects[key_of(document)] = document
             self._changed(key_of(document))
 
-    def forget(self, key: Key) -> None:
-        """Remove an object that this process has just deleted."""
+    async def create(self, document: Object) -> Object:
+        """Create an object; returns it as stored. Raises `ApiError`."""
+        created = await self._client.create(self._resource, document["metadata"]["namespace"], document)
+        self.remember(created)
+        return created
+
+    async def change(self, document: Object, patch: Object, *, subresource: str | None = None) -> None:
+        """Merge `patch` into an object or its `subresource`, unless that changes nothing. Raises `ApiError`."""
+        if patches.merge(document, patch) != document:
+            merged = await self._client.merge(self._resource, *key_of(document), patch, subresource=subresource)
+            self.remember(merged)
+
+    async def delete(self, document: Object) -> None:
+        """Delete an object. Raises `ApiError`."""
+        key = key_of(document)
+        await self._client.delete(self._resource, *key)
         if self._objects.pop(key, None) is not None:
             self._changed(key)
 
@@ -106,7 +122,7 @@ def key_of(document: Object) -> Key:
     return document["metadata"]["namespace"], document["metadata"]["name"]
 
 
-Changed = Callable[[ApiResource, Key], None]
+_FOLLOWED: Final = (DEPLOYMENTS, REPLICA_SETS, PODS, SECRETS, CONFIG_MAPS, SECRET_PROVIDER_CLASSES)
 
 
 class ClusterCache:
@@ -115,40 +131,18 @@ class ClusterCache:
     `changed` is called on every change, with the resource and key.
     """
 
-    def __init__(self, client: ApiClient, changed: Changed) -> None:
+    def __init__(self, client: ApiClient, changed: Callable[[ApiResource, Key], None]) -> None:
         self.client = client
-        self.deployments = self._follow(DEPLOYMENTS, changed)
-        self.replica_sets = self._follow(REPLICA_SETS, changed)
-        self.pods = self._follow(PODS, changed)
-        self._secrets = self._follow(SECRETS, changed)
-        self._config_maps = self._follow(CONFIG_MAPS, changed)
-        self._classes = self._follow(SECRET_PROVIDER_CLASSES, changed)
+        self._copies = {resource: Reflector(client, resource, partial(changed, resource)) for resource in _FOLLOWED}
+        self.deployments, self.replica_sets, self.pods = map(self._copies.__getitem__, _FOLLOWED[:3])
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
-            for reflector in (
-                self.deployments,
-                self.replica_sets,
-                self.pods,
-                self._secrets,
-                self._config_maps,
-                self._classes,
-            ):
+            for reflector in self._copies.values():
                 group.create_task(reflector.run())
 
-    async def secret(self, namespace: str, name: str) -> Object | None:
-        return await self._one(SECRETS, self._secrets, namespace, name)
-
-    async def config_map(self, namespace: str, name: str) -> Object | None:
-        return await self._one(CONFIG_MAPS, self._config_maps, namespace, name)
-
-    async def secret_provider_class(self, namespace: str, name: str) -> Object | None:
-        return await self._one(SECRET_PROVIDER_CLASSES, self._classes, namespace, name)
-
-    async def _one(self, resource: ApiResource, copy: Reflector, namespace: str, name: str) -> Object | None:
+    async def find(self, resource: ApiResource, namespace: str, name: str) -> Object | None:
+        """The object of a collection that is followed, None if there is none; raises `ApiError`."""
         # Each collection has its own watch: a new pod may arrive before the older objects that it mounts.
-        known = copy.objects.get((namespace, name))
+        known = self._copies[resource].objects.get((namespace, name))
         return known if known or not name else await self.client.get(resource, namespace, name)
-
-    def _follow(self, resource: ApiResource, changed: Changed) -> Reflector:
-        return Reflector(self.client, resource, lambda key: changed(resource, key))

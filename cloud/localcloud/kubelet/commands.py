@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from localcloud.kubelet.client import CONFIG_MAPS, SECRETS
 from localcloud.kubelet.cluster import ClusterCache
 from localcloud.kubelet.selection import field_at
 from localcloud.kubernetes.calls import Object
@@ -159,11 +160,11 @@ async def _referred(
     if reference := source.get("resourceFieldRef"):
         return _resource(pod, reference.get("containerName") or container["name"], reference)
     if reference := source.get("secretKeyRef"):
-        document = await cluster.secret(namespace, reference.get("name", ""))
+        document = await cluster.find(SECRETS, namespace, reference.get("name", ""))
         encoded = _key(document, "secret", namespace, reference)
         return None if encoded is None else base64.b64decode(encoded).decode()
     if reference := source.get("configMapKeyRef"):
-        document = await cluster.config_map(namespace, reference.get("name", ""))
+        document = await cluster.find(CONFIG_MAPS, namespace, reference.get("name", ""))
         return _key(document, "configmap", namespace, reference)
     raise ConfigError(f"the local kubelet has no variables from {', '.join(source)}")
 

@@ -319,14 +319,14 @@ class Container:
                 self.status.restarts += 1
                 message = f"back-off restarting failed container {self._spec['name']}"
                 self._wait_because("CrashLoopBackOff", message)
-                await self._node.recorder.warning(self._pod, "BackOff", message)
+                await self._node.recorder.record(self._pod, "BackOff", message)
             except (commands.ConfigError, ApiError, httpx.HTTPError) as error:
                 self._wait_because("CreateContainerConfigError", str(error))
-                await self._node.recorder.warning(self._pod, "Failed", f"Error: {error}")
+                await self._node.recorder.record(self._pod, "Failed", f"Error: {error}")
             except OSError as error:
                 message = f"failed to start container {self._spec['name']}: {error}"
                 self._wait_because("RunContainerError", message)
-                await self._node.recorder.warning(self._pod, "Failed", f"Error: {message}")
+                await self._node.recorder.record(self._pod, "Failed", f"Error: {message}")
             await asyncio.sleep(next(waits))
 
     async def _run_once(self) -> int:
@@ -351,7 +351,8 @@ class Container:
         self._changed()
         self.has_started.set()
         try:
-            await node.recorder.normal(self._pod, "Started", f"Started container {self._spec['name']}")
+            started = f"Started container {self._spec['name']}"
+            await node.recorder.record(self._pod, "Started", started, type_="Normal")
             code = await process.wait()
         finally:
             for task in probing:
@@ -395,7 +396,7 @@ class Container:
             problem = await failed
         finally:
             probing.cancel()
-        await self._node.recorder.warning(self._pod, "Unhealthy", f"Liveness probe failed: {problem}")
+        await self._node.recorder.record(self._pod, "Unhealthy", f"Liveness probe failed: {problem}")
         await process.stop(self.grace)
 
     def _restarts_after(self, code: int) -> bool:

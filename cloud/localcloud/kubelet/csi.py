@@ -17,7 +17,7 @@ from localcloud.azure.tenant.tokens import key_id
 from localcloud.core import clock
 from localcloud.core.state_directory import StateDirectory
 from localcloud.kubelet.azure_provider import AzureProvider, MountedObject, ProviderError
-from localcloud.kubelet.client import POD_STATUSES, ApiClient
+from localcloud.kubelet.client import POD_STATUSES, SECRET_PROVIDER_CLASSES, ApiClient
 from localcloud.kubelet.cluster import ClusterCache
 from localcloud.kubernetes.calls import ApiError, Object
 
@@ -52,7 +52,7 @@ async def fetch(
         raise _rpc("secretProviderClass is not set")
     if not source.get("readOnly"):
         raise _rpc("Readonly is not true in request", code="InvalidArgument")
-    document = await cluster.secret_provider_class(namespace, class_name)
+    document = await cluster.find(SECRET_PROVIDER_CLASSES, namespace, class_name)
     if document is None:
         raise _rpc(
             f"failed to get secretproviderclass {namespace}/{class_name}, error: "

@@ -18,10 +18,9 @@ from typing import Any, Final
 import httpx
 
 from localcloud.core import clock
-from localcloud.kubelet.client import DEPLOYMENTS, PODS, REPLICA_SETS, ApiResource
-from localcloud.kubelet.cluster import ClusterCache, Key, Reflector, key_of
+from localcloud.kubelet.client import DEPLOYMENTS, PODS
+from localcloud.kubelet.cluster import ClusterCache, Key, key_of
 from localcloud.kubelet.selection import HASH_LABEL, condition, controller_of, is_ready, is_terminating, workload_of
-from localcloud.kubernetes import patches
 from localcloud.kubernetes.calls import ApiError, Object
 
 _RETRY: Final = 1.0
@@ -95,7 +94,7 @@ class DeploymentController:
         current, old = _split(present, pods)
         step = plan(deployment, current, old)
         for pod in step.delete:
-            await self._delete(PODS, self._cluster.pods, pod)
+            await self._cluster.pods.delete(pod)
         left = [pod for pod in current if pod not in step.delete]
         has_to_wait = deployment["spec"]["strategy"]["type"] == "Recreate" and old
         if (step.create or present is None) and not has_to_wait:
@@ -103,13 +102,10 @@ class DeploymentController:
                 return  # the events of its pods' deletion came before that of its own
             if present is None:
                 document = replica_set_of(deployment, sets, step.create)
-                present = await self._cluster.client.create(REPLICA_SETS, key[0], document)
-                self._cluster.replica_sets.remember(present)
+                present = await self._cluster.replica_sets.create(document)
             for _ in range(step.create):
                 suffix = "".join(secrets.choice(_ALPHABET) for _ in range(5))
-                pod = pod_of(present, suffix, self._node)
-                pod = await self._cluster.client.create(PODS, key[0], pod)
-                self._cluster.pods.remember(pod)
+                await self._cluster.pods.create(pod_of(present, suffix, self._node))
         sets = self._replica_sets_of(deployment)
         await self._scale(deployment, sets, len(left) + step.create)
         await self._write_statuses(deployment, sets, self._pods_of(deployment, sets))
@@ -117,7 +113,7 @@ class DeploymentController:
         for replica_set in expired(
             deployment, [replica_set for replica_set in sets if replica_set["metadata"]["name"] != name]
         ):
-            await self._delete(REPLICA_SETS, self._cluster.replica_sets, replica_set)
+            await self._cluster.replica_sets.delete(replica_set)
 
     async def _clear(self, deployment: Key) -> None:
         """Delete the remains of a Deployment, as a real cluster's garbage collector does."""
@@ -128,13 +124,9 @@ class DeploymentController:
         ]
         uids = {replica_set["metadata"]["uid"] for replica_set in gone}
         for pod in [pod for pod in self._cluster.pods.objects.values() if _controller(pod) in uids]:
-            await self._delete(PODS, self._cluster.pods, pod)
+            await self._cluster.pods.delete(pod)
         for replica_set in gone:
-            await self._delete(REPLICA_SETS, self._cluster.replica_sets, replica_set)
-
-    async def _delete(self, resource: ApiResource, copy: Reflector, document: Object) -> None:
-        await self._cluster.client.delete(resource, *key_of(document))
-        copy.forget(key_of(document))
+            await self._cluster.replica_sets.delete(replica_set)
 
     async def _scale(self, deployment: Object, sets: list[Object], replicas: int) -> None:
         """Write the replicas of the ReplicaSets, and which one is current.
@@ -147,34 +139,26 @@ class DeploymentController:
         for replica_set in sets:
             if replica_set is not present:
                 kept = sum(_controller(pod) == replica_set["metadata"]["uid"] for pod in pods)
-                await self._change(REPLICA_SETS, self._cluster.replica_sets, replica_set, {"spec": {"replicas": kept}})
+                await self._cluster.replica_sets.change(replica_set, {"spec": {"replicas": kept}})
         if present is None:
             return
         others = [replica_set for replica_set in sets if replica_set is not present]
         revision = max(revision_of(present), next_revision(others))
         annotations = annotations_of(deployment, revision)
         wanted = {"metadata": {"annotations": annotations}, "spec": {"replicas": replicas}}
-        await self._change(REPLICA_SETS, self._cluster.replica_sets, present, wanted)
+        await self._cluster.replica_sets.change(present, wanted)
         wanted = {"metadata": {"annotations": {REVISION: str(revision)}}}
-        await self._change(DEPLOYMENTS, self._cluster.deployments, deployment, wanted)
+        await self._cluster.deployments.change(deployment, wanted)
 
     async def _write_statuses(self, deployment: Object, sets: list[Object], pods: list[Object]) -> None:
         for replica_set in sets:
             mine = [pod for pod in pods if _controller(pod) == replica_set["metadata"]["uid"]]
             replica_set = self._cluster.replica_sets.objects.get(key_of(replica_set), replica_set)
             wanted = {"status": replica_set_status(replica_set, mine)}
-            await self._change(REPLICA_SETS, self._cluster.replica_sets, replica_set, wanted, subresource="status")
+            await self._cluster.replica_sets.change(replica_set, wanted, subresource="status")
         current, old = _split(current_set(deployment, sets), pods)
         wanted = {"status": status(deployment, current, old, clock.rfc3339(clock.now()))}
-        await self._change(DEPLOYMENTS, self._cluster.deployments, deployment, wanted, subresource="status")
-
-    async def _change(
-        self, resource: ApiResource, copy: Reflector, document: Object, patch: Object, *, subresource: str | None = None
-    ) -> None:
-        """Merge `patch` into an object, unless that changes nothing."""
-        if patches.merge(document, patch) != document:
-            merged = await self._cluster.client.merge(resource, *key_of(document), patch, subresource=subresource)
-            copy.remember(merged)
+        await self._cluster.deployments.change(deployment, wanted, subresource="status")
 
     async def _is_there(self, deployment: Object) -> bool:
         live = await self._cluster.client.get(DEPLOYMENTS, *key_of(deployment))

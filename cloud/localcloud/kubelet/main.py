@@ -9,8 +9,9 @@ import os
 import shutil
 import signal
 import ssl
-from collections.abc import Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import closing, suppress
+from functools import partial
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any, Final
@@ -80,19 +81,19 @@ class PodManager:
         worker = self._workers.get(key)
         if worker is not None and (pod is None or pod["metadata"]["uid"] != worker.uid or is_terminating(pod)):
             del self._workers[key]
-            self._begin(worker.uid, self._stop(worker))
+            _begin(self._stopping, worker.uid, partial(self._stop, worker))
             worker = None
         if worker is not None or pod is None:
             return
         if self._is_unscheduled(pod):
-            self._bind(pod)
+            _begin(self._binding, pod["metadata"]["uid"], partial(self._assign, pod))
         if pod["spec"].get("nodeName") != self._name:
             return
         if not is_terminating(pod):
             self._workers[key] = PodWorker(self._node, pod, self._address(pod), self._records)
-        elif pod["metadata"]["uid"] not in self._stopping:
+        else:
             # None of its processes runs: an earlier kubelet was killed.
-            self._begin(pod["metadata"]["uid"], self._confirm(key, pod["metadata"]["uid"]))
+            _begin(self._stopping, pod["metadata"]["uid"], partial(self._confirm, key, pod["metadata"]["uid"]))
 
     def content_changed(self, namespace: str) -> None:
         """Update the volumes of the namespace's pods: a Secret, ConfigMap or SecretProviderClass has changed."""
@@ -131,27 +132,24 @@ class PodManager:
         is_ours = spec.get("schedulerName", _SCHEDULER) == _SCHEDULER and not spec.get("schedulingGates")
         return is_ours and not spec.get("nodeName") and not is_terminating(pod)
 
-    def _bind(self, pod: Object) -> None:
-        if pod["metadata"]["uid"] not in self._binding:
-            task = self._binding[pod["metadata"]["uid"]] = asyncio.create_task(self._assign(pod))
-            task.add_done_callback(lambda _: self._binding.pop(pod["metadata"]["uid"], None))
-
     async def _assign(self, pod: Object) -> None:
         """Assign a pod to this node, as the scheduler does by a Binding."""
         namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
-        try:
-            await self._node.cluster.client.bind(pod, self._name)
-        except (ApiError, httpx.HTTPError) as error:
-            _log.warning("pod %s/%s is not assigned: %s", namespace, name, error)
-            asyncio.get_running_loop().call_later(_RETRY, self.pod_changed, (namespace, name))
+        if not await self._done((namespace, name), "not assigned", self._node.cluster.client.bind(pod, self._name)):
             return
         assigned = {**pod, "spec": {**pod["spec"], "nodeName": self._name}}
         text = f"Successfully assigned {namespace}/{name} to {self._name}"
-        await self._node.recorder.normal(assigned, "Scheduled", text)
+        await self._node.recorder.record(assigned, "Scheduled", text, type_="Normal")
 
-    def _begin(self, uid: str, end: Coroutine[Any, Any, None]) -> None:
-        task = self._stopping[uid] = asyncio.create_task(end)
-        task.add_done_callback(lambda _: self._stopping.pop(uid, None))
+    async def _done(self, key: Key, failed: str, call: Coroutine[Any, Any, None]) -> bool:
+        """Whether a call about a pod succeeded; after another one the pod is looked at again."""
+        try:
+            await call
+        except (ApiError, httpx.HTTPError) as error:
+            _log.warning("pod %s/%s is %s: %s", *key, failed, error)
+            asyncio.get_running_loop().call_later(_RETRY, self.pod_changed, key)
+            return False
+        return True
 
     async def _stop(self, worker: PodWorker) -> None:
         metadata = worker.pod["metadata"]
@@ -170,16 +168,19 @@ class PodManager:
         pod = self._node.cluster.pods.objects.get(key)
         if pod is None or pod["metadata"]["uid"] != uid:
             return  # it was deleted without waiting
-        try:
-            await self._node.cluster.client.delete(PODS, *key, uid=uid)
-        except (ApiError, httpx.HTTPError) as error:
-            _log.warning("the end of pod %s/%s is not confirmed: %s", *key, error)
-            asyncio.get_running_loop().call_later(_RETRY, self.pod_changed, key)
+        await self._done(key, "not confirmed to have ended", self._node.cluster.client.delete(PODS, *key, uid=uid))
 
     def _address(self, pod: Object) -> str:
         used = {worker.address for worker in self._workers.values()}
         known: str | None = pod.get("status", {}).get("podIP")
         return known if known and known not in used else allocate(pod["metadata"]["uid"], used)
+
+
+def _begin(tasks: dict[str, asyncio.Task[None]], uid: str, run: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run a task for a pod, unless it has one of the kind."""
+    if uid not in tasks:
+        task = tasks[uid] = asyncio.create_task(run())
+        task.add_done_callback(lambda _: tasks.pop(uid, None))
 
 
 async def _finished(task: asyncio.Task[None]) -> None:

@@ -176,7 +176,7 @@ class PodWorker:
                 await self._volumes.set_up()
                 return
             except MountError as error:
-                await self._node.recorder.warning(self._pod, "FailedMount", str(error))
+                await self._node.recorder.record(self._pod, "FailedMount", str(error))
             except (ApiError, httpx.HTTPError) as error:
                 _log.warning("mounting for %s: %s", self._name, error)
             await self._woken_within(pause)
@@ -191,12 +191,11 @@ class PodWorker:
             pause = min(intervals.change, intervals.rotation)
             try:
                 for name in await self._volumes.set_up():
-                    await self._node.recorder.normal(
-                        self._pod, "MountRotationComplete", f"successfully rotated mounted contents of volume {name}"
-                    )
+                    text = f"successfully rotated mounted contents of volume {name}"
+                    await self._node.recorder.record(self._pod, "MountRotationComplete", text, type_="Normal")
                 pause = intervals.rotation
             except MountError as error:
-                await self._node.recorder.warning(self._pod, "MountRotationFailed", str(error))
+                await self._node.recorder.record(self._pod, "MountRotationFailed", str(error))
             except (ApiError, httpx.HTTPError) as error:
                 _log.warning("rotation for %s: %s", self._name, error)
 

@@ -20,7 +20,7 @@ from localcloud.core.state_directory import StateDirectory
 from localcloud.kubelet import atomic_writer, csi
 from localcloud.kubelet.atomic_writer import File, Payload
 from localcloud.kubelet.azure_provider import MountedObject
-from localcloud.kubelet.client import SECRETS, EventRecorder
+from localcloud.kubelet.client import CONFIG_MAPS, SECRET_PROVIDER_CLASSES, SECRETS, ApiResource, EventRecorder
 from localcloud.kubelet.cluster import ClusterCache
 from localcloud.kubelet.containers import Node
 from localcloud.kubelet.csi import HOSTED_TOKENS_DRIVER, HostedClusterTokens, MountError, ServiceAccountTokens
@@ -61,7 +61,7 @@ class SyncedSecrets:
             except ValueError as error:
                 if str(error) not in self._told:
                     self._told.add(str(error))
-                    await self._recorder.warning(self._pod, _FAILED, str(error))
+                    await self._recorder.record(self._pod, _FAILED, str(error))
 
     async def forget(self, class_name: str) -> None:
         """Delete the Secrets of a class that no other pod mounts. Raises `ApiError`."""
@@ -69,12 +69,12 @@ class SyncedSecrets:
             return
         for entry in await self._entries(class_name):
             name = str(entry.get("secretName") or "").strip()
-            secret = await self._cluster.secret(self._namespace, name)
+            secret = await self._cluster.find(SECRETS, self._namespace, name)
             if name and secret is not None and _is_managed(secret):
                 await self._cluster.client.delete(SECRETS, self._namespace, name, uid=secret["metadata"]["uid"])
 
     async def _entries(self, class_name: str) -> Sequence[Mapping[str, Any]]:
-        document = await self._cluster.secret_provider_class(self._namespace, class_name)
+        document = await self._cluster.find(SECRET_PROVIDER_CLASSES, self._namespace, class_name)
         return ((document or {}).get("spec") or {}).get("secretObjects") or []
 
     async def _write(self, class_name: str, entry: Mapping[str, Any], files: Mapping[str, bytes]) -> None:
@@ -92,7 +92,7 @@ class SyncedSecrets:
                 f"failed to get data in spc {self._namespace}/{class_name} for secret {name}, err: {error}"
             ) from None
         encoded = {key: base64.b64encode(content).decode() for key, content in data.items()}
-        secret = await self._cluster.secret(self._namespace, name)
+        secret = await self._cluster.find(SECRETS, self._namespace, name)
         if secret is None:
             await self._create(name, kind, encoded, entry)
         elif _is_managed(secret) and (change := self._change(secret, encoded)):
@@ -294,17 +294,13 @@ class Volumes:
         return has_changed
 
     async def _payload(self, volume: dict[str, Any]) -> Payload:
-        if source := volume.get("secret"):
-            return await self._secret(source.get("secretName", ""), source)
-        if source := volume.get("configMap"):
-            return await self._config_map(source.get("name", ""), source)
-        if source := volume.get("projected"):
-            payload: dict[str, File] = {}
-            for part in source.get("sources", []):
-                payload |= await self._projected(part, source.get("defaultMode", _DEFAULT_MODE))
+        if (payload := await self._common(volume, _DEFAULT_MODE)) is not None:
             return payload
-        if source := volume.get("downwardAPI"):
-            return self._fields(source.get("items", []), source.get("defaultMode", _DEFAULT_MODE))
+        if source := volume.get("projected"):
+            projected: dict[str, File] = {}
+            for part in source.get("sources", []):
+                projected |= await self._projected(part, source.get("defaultMode", _DEFAULT_MODE))
+            return projected
         kind = next((key for key in volume if key != "name"), "none")
         raise MountError(
             f"the local kubelet has no {kind} volumes; it has csi, secret, configMap, projected, downwardAPI and "
@@ -312,18 +308,25 @@ class Volumes:
         )
 
     async def _projected(self, part: dict[str, Any], mode: int) -> Payload:
-        if source := part.get("secret"):
-            return await self._secret(source.get("name", ""), {"defaultMode": mode, **source})
-        if source := part.get("configMap"):
-            return await self._config_map(source.get("name", ""), {"defaultMode": mode, **source})
+        if (payload := await self._common(part, mode)) is not None:
+            return payload
         if source := part.get("serviceAccountToken"):
             return {source["path"]: File((await self._tokens.current(source)).encode(), mode)}
-        if source := part.get("downwardAPI"):
-            return self._fields(source.get("items", []), mode)
         raise MountError(
             "the local kubelet projects secrets, configMaps, ServiceAccount tokens and the pod's fields, not "
             f"{', '.join(part)}"
         )
+
+    async def _common(self, part: dict[str, Any], mode: int) -> Payload | None:
+        """What a volume has as well as a projected one; None for another source."""
+        if source := part.get("secret"):
+            name = source.get("secretName", source.get("name", ""))
+            return await self._object(SECRETS, name, {"defaultMode": mode, **source})
+        if source := part.get("configMap"):
+            return await self._object(CONFIG_MAPS, source.get("name", ""), {"defaultMode": mode, **source})
+        if source := part.get("downwardAPI"):
+            return self._fields(source.get("items", []), source.get("defaultMode", mode))
+        return None
 
     def _fields(self, items: Sequence[Mapping[str, Any]], mode: int) -> Payload:
         payload: dict[str, File] = {}
@@ -336,40 +339,28 @@ class Volumes:
             payload[item["path"]] = File(value.encode(), item.get("mode", mode))
         return payload
 
-    async def _secret(self, name: str, source: Mapping[str, Any]) -> Payload:
-        secret = await self._cluster.secret(self._pod["metadata"]["namespace"], name)
-        if secret is None:
-            return _absent(f'secret "{name}" not found', source)
-        data = {key: base64.b64decode(value) for key, value in secret.get("data", {}).items()}
-        return _items(data, "secret", name, source)
-
-    async def _config_map(self, name: str, source: Mapping[str, Any]) -> Payload:
-        config_map = await self._cluster.config_map(self._pod["metadata"]["namespace"], name)
-        if config_map is None:
-            return _absent(f'configmap "{name}" not found', source)
-        data = {key: text.encode() for key, text in config_map.get("data", {}).items()}
-        data |= {key: base64.b64decode(value) for key, value in config_map.get("binaryData", {}).items()}
-        return _items(data, "config", name, source)
-
-
-def _absent(reason: str, source: Mapping[str, Any]) -> Payload:
-    if source.get("optional"):
-        return {}
-    raise MountError(reason)
-
-
-def _items(data: Mapping[str, bytes], kind: str, name: str, source: Mapping[str, Any]) -> Payload:
-    """All keys as files, or the chosen `items` at their paths and modes; `kind` is Kubernetes' word for the keys."""
-    mode = source.get("defaultMode", _DEFAULT_MODE)
-    if "items" not in source:
-        return {key: File(content, mode) for key, content in data.items()}
-    payload: dict[str, File] = {}
-    for item in source["items"]:
-        if item["key"] in data:
-            payload[item["path"]] = File(data[item["key"]], item.get("mode", mode))
-        elif not source.get("optional"):
-            raise MountError(f"references non-existent {kind} key: {item['key']} of {name}")
-    return payload
+    async def _object(self, resource: ApiResource, name: str, source: Mapping[str, Any]) -> Payload:
+        """All keys of a Secret or ConfigMap as files, or the chosen `items` at their paths and modes."""
+        document = await self._cluster.find(resource, self._pod["metadata"]["namespace"], name)
+        if document is None:
+            if source.get("optional"):
+                return {}
+            raise MountError(f'{resource.kind.lower()} "{name}" not found')
+        is_secret, mode = resource is SECRETS, source["defaultMode"]
+        encoded = document.get("data" if is_secret else "binaryData", {})
+        data = {key: base64.b64decode(value) for key, value in encoded.items()}
+        if not is_secret:
+            data |= {key: text.encode() for key, text in document.get("data", {}).items()}
+        if "items" not in source:
+            return {key: File(content, mode) for key, content in data.items()}
+        payload: dict[str, File] = {}
+        for item in source["items"]:
+            if item["key"] in data:
+                payload[item["path"]] = File(data[item["key"]], item.get("mode", mode))
+            elif not source.get("optional"):
+                kind = "secret" if is_secret else "config"
+                raise MountError(f"references non-existent {kind} key: {item['key']} of {name}")
+        return payload
 
 
 def _versions(files: Sequence[MountedObject]) -> Sequence[tuple[str, str]]:

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from localcloud.core.clouds import LocalEnvironment
-from localcloud.kubelet.client import PODS, SECRETS, ApiClient
+from localcloud.kubelet.client import CONFIG_MAPS, PODS, SECRETS, ApiClient
 from localcloud.kubelet.cluster import ClusterCache, Key, Reflector
 from localcloud.kubernetes.calls import ApiError
 from localcloud.kubernetes.kubeconfig import connection
@@ -150,6 +150,6 @@ def test_an_object_that_no_watch_has_brought_yet_is_asked_for(
     def copies(client: ApiClient) -> ClusterCache:
         return ClusterCache(client, lambda *_: None)
 
-    assert asked(environment, lambda client: copies(client).secret(NAMESPACE, "pull")) == made
-    assert asked(environment, lambda client: copies(client).secret(NAMESPACE, "none")) is None
-    assert asked(environment, lambda client: copies(client).config_map(NAMESPACE, "")) is None
+    assert asked(environment, lambda client: copies(client).find(SECRETS, NAMESPACE, "pull")) == made
+    assert asked(environment, lambda client: copies(client).find(SECRETS, NAMESPACE, "none")) is None
+    assert asked(environment, lambda client: copies(client).find(CONFIG_MAPS, NAMESPACE, "")) is None
