@@ -16,7 +16,7 @@ import httpx
 from starlette.applications import Starlette
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
@@ -81,25 +81,16 @@ class KubeletServer:
             return self._output.answer(self._pod(path), subresource, _query(path, request.query_params))
         except StatusError as error:
             # kube-apiserver wraps the words of a log's refusal, and hands on any other as it is.
-            return PlainTextResponse(error.message, error.code) if subresource == LOG else _refusal(error)
+            return PlainTextResponse(error.message, error.code) if subresource == LOG else error.answer()
 
     async def _execute(self, websocket: WebSocket) -> None:
         path = websocket.path_params
-        try:
-            command = self._output.command(self._pod(path), _query(path, websocket.query_params))
-        except StatusError as error:
-            await websocket.send_denial_response(_refusal(error))
-        else:
-            await command.serve(websocket)
+        await self._output.execute(websocket, lambda: self._pod(path), _query(path, websocket.query_params))
 
     def _pod(self, path: Mapping[str, str]) -> Object:
         if (pod := self._pods().get((path["namespace"], path["name"]))) is None:
             raise StatusError(404, "NotFound", f"pod {path['name']} is not on node {self._name}")
         return pod
-
-
-def _refusal(error: StatusError) -> Response:
-    return JSONResponse(error.status(), error.code)
 
 
 def _query(path: Mapping[str, str], query: QueryParams) -> QueryParams:

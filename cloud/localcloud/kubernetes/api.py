@@ -52,13 +52,12 @@ from localcloud.kubernetes.pod_output import EXEC, SUBRESOURCES, PodOutput
 _Cell = Callable[[dict[str, Any]], Any]
 
 
-def rendered(
-    kind: ResourceKind, documents: Sequence[dict[str, Any]], accept: str, included: str
-) -> dict[str, Any] | None:
-    """A `Table` of the objects if the client asks for one, else None; `included` is the part of each object in it.
+def _table(kind: ResourceKind, documents: Sequence[Object], request: Request) -> dict[str, Any] | None:
+    """A `Table` of the objects if the client asks for one, else None; each has the part that `includeObject` names.
 
     Raises a 400 `StatusError` if that is not None, Metadata or Object.
     """
+    accept, included = request.headers.get("accept", ""), request.query_params.get("includeObject") or "Metadata"
     if "as=Table" not in accept or "v=v1;" not in accept.replace(" ", "") + ";":
         return None
     columns = {"Name": lambda item: item["metadata"]["name"], **_COLUMNS.get(kind.kind, {}), "Age": _age}
@@ -191,7 +190,7 @@ def app(store: Store, token: str, state: Path, entra: Tokens | None = None) -> S
             Route("/apis/{group}/{version}/{rest:path}", api.answer, methods=methods),
         ],
         middleware=[Middleware(_Authentication, token=token, entra=entra)],
-        exception_handlers={StatusError: _refused, HTTPException: _unrouted, StoreError: _not_stored},
+        exception_handlers=dict.fromkeys((StatusError, HTTPException, StoreError), _refused),
     )
 
 
@@ -241,16 +240,14 @@ class _Api:
 
     async def execute(self, websocket: WebSocket) -> None:
         """A command in a container."""
-        try:
+
+        def found() -> Object:
             target = _target(websocket.path_params)
             if target.subresource != EXEC:
                 raise not_emulated("a WebSocket for anything but exec")
-            pod = self._objects.get(target.kind, target.namespace, str(target.name))
-            command = self._output.command(pod, websocket.query_params)
-        except StatusError as error:
-            await websocket.send_denial_response(JSONResponse(error.status(), error.code))
-        else:
-            await command.serve(websocket)
+            return self._objects.get(target.kind, target.namespace, str(target.name))
+
+        await self._output.execute(websocket, found, websocket.query_params)
 
     async def _bind(self, target: _Target, request: Request) -> Response:
         """Assign a pod to a node, once."""
@@ -376,11 +373,10 @@ class _Authentication:
         if scope["path"] not in _OPEN_PATHS:
             header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
             if not hmac.compare_digest(header, self._expected) and not self._is_of_entra(header):
-                await JSONResponse(unauthorized().status(), status_code=401)(scope, receive, send)
+                await unauthorized().answer()(scope, receive, send)
                 return
             if any(name.startswith(_IMPERSONATE) for name, _ in scope["headers"]):
-                refusal = not_emulated("impersonation")
-                await JSONResponse(refusal.status(), status_code=refusal.code)(scope, receive, send)
+                await not_emulated("impersonation").answer()(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
@@ -453,11 +449,6 @@ def _written(written: WriteResult, options: WriteOptions) -> Response:
     return response
 
 
-def _table(kind: ResourceKind, documents: list[Object], request: Request) -> dict[str, Any] | None:
-    included = request.query_params.get("includeObject") or "Metadata"
-    return rendered(kind, documents, request.headers.get("accept", ""), included)
-
-
 def _document(make: Callable[[dict[str, str]], dict[str, Any] | None]) -> Callable[[Request], Any]:
     async def answer(request: Request) -> Response:
         document = make(request.path_params)
@@ -480,18 +471,13 @@ async def _answer_ok(_: Request) -> Response:
     return Response("ok", media_type="text/plain")
 
 
-async def _refused(_: Request, error: Exception) -> Response:
-    assert isinstance(error, StatusError)
-    return JSONResponse(error.status(), status_code=error.code)
-
-
-async def _not_stored(_: Request, error: Exception) -> Response:
-    assert isinstance(error, StoreError)
-    refusal = StatusError(error.status, error.code, f"the local Kubernetes API failed: {error}")
-    return JSONResponse(refusal.status(), status_code=refusal.code)
-
-
-async def _unrouted(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    refusal = method_not_allowed(request.method) if error.status_code == 405 else no_such_resource()
-    return JSONResponse(refusal.status(), status_code=refusal.code)
+async def _refused(request: Request, error: Exception) -> Response:
+    match error:
+        case StatusError():
+            return error.answer()
+        case StoreError():
+            message = f"the local Kubernetes API failed: {error}"
+            return StatusError(error.status, error.code, message).answer()
+        case HTTPException(status_code=405):
+            return method_not_allowed(request.method).answer()
+    return no_such_resource().answer()

@@ -32,8 +32,7 @@ def openapi_document() -> dict[str, Any]:
     """The document; a kind is found by the extension `x-kubernetes-group-version-kind` of its definition."""
     definitions = {name: _converted(schema) for name, schema in components().items()}
     for kind in KINDS:
-        gvk = {"group": kind.group, "kind": kind.kind, "version": kind.version}
-        definitions[kind.kind] = {**definitions[kind.kind], _GROUP_VERSION_KIND: [gvk]}
+        definitions[kind.kind] = {**definitions[kind.kind], _GROUP_VERSION_KIND: [kind.gvk]}
     return {
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": VERSION["gitVersion"]},
@@ -178,11 +177,9 @@ def openapi(path: str) -> dict[str, Any] | None:
     served = [kind for kind in KINDS if _root(kind) == path]
     if not served:
         return None
-    document: dict[str, Any] = {}
-    for kind in served:
-        gvk = {"group": kind.group, "version": kind.version, "kind": kind.kind}
-        document[kind.kind] = {**schemas.components()[kind.kind], "x-kubernetes-group-version-kind": [gvk]}
-    used = {name: schema for name, schema in schemas.components().items() if name not in {kind.kind for kind in KINDS}}
+    known, kinds = schemas.components(), {kind.kind for kind in KINDS}
+    document = {kind.kind: {**known[kind.kind], _GROUP_VERSION_KIND: [kind.gvk]} for kind in served}
+    used = {name: schema for name, schema in known.items() if name not in kinds}
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": VERSION["gitVersion"]},
@@ -192,7 +189,6 @@ def openapi(path: str) -> dict[str, Any] | None:
 
 
 def _paths(kind: ResourceKind) -> dict[str, Any]:
-    gvk = {"group": kind.group, "version": kind.version, "kind": kind.kind}
     scope = "namespaces/{namespace}/" if kind.namespaced else ""
     query = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in ("dryRun", "fieldValidation")]
     content = {media: {"schema": {"type": "object"}} for media in (patches.MERGE, patches.JSON, patches.APPLY)}
@@ -201,7 +197,7 @@ def _paths(kind: ResourceKind) -> dict[str, Any]:
         "requestBody": {"content": content},
         "responses": {"200": {"description": "OK"}},
         "x-kubernetes-action": "patch",
-        "x-kubernetes-group-version-kind": gvk,
+        _GROUP_VERSION_KIND: kind.gvk,
     }
     return {f"/{_root(kind)}/{scope}{kind.plural}/{{name}}": {"patch": patch}}
 

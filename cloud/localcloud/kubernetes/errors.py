@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from starlette.responses import JSONResponse
+
 from localcloud.kubernetes.kinds import ResourceKind
 
 
@@ -47,6 +49,10 @@ class StatusError(Exception):
             "details": self.details,
             "code": self.code,
         }
+
+    def answer(self) -> JSONResponse:
+        """The answer that refuses a request."""
+        return JSONResponse(self.status(), self.code)
 
 
 def not_found(kind: ResourceKind, name: str) -> StatusError:

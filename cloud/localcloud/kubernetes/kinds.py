@@ -59,6 +59,11 @@ class ResourceKind:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
+    def gvk(self) -> dict[str, str]:
+        """Group, version and kind as OpenAPI's extension `x-kubernetes-group-version-kind` has them."""
+        return {"group": self.group, "version": self.version, "kind": self.kind}
+
+    @property
     def resource(self) -> str:
         """`deployments.apps`, as error messages name it."""
         return f"{self.plural}.{self.group}" if self.group else self.plural

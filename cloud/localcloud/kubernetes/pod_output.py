@@ -98,6 +98,15 @@ class PodOutput:
                 yield written
             await asyncio.sleep(_FOLLOWED_EACH if is_alive else 0)
 
+    async def execute(self, websocket: WebSocket, find: Callable[[], Mapping[str, Any]], query: QueryParams) -> None:
+        """Run the command of an `exec` in the pod that `find` returns; it may raise `StatusError` as well."""
+        try:
+            command = self.command(find(), query)
+        except StatusError as error:
+            await websocket.send_denial_response(error.answer())
+        else:
+            await command.serve(websocket)
+
     def command(self, pod: Mapping[str, Any], query: QueryParams) -> PodCommand:
         """The command of an `exec`, to run as the container's own process does; raises `StatusError` without one."""
         container = _container(pod, query.get("container"))

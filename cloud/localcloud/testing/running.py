@@ -59,9 +59,6 @@ __all__ = [
 _PATIENCE: Final = 120  # seconds until a process that does not end is a failure; no test waits for it otherwise
 
 
-_AWAITED: Final = 120  # seconds until a process that does not end is a failure
-
-
 @contextmanager
 def running_cloud(state: Path, seed: Path | None = None) -> Iterator[LocalEnvironment]:
     """A running local cloud with its kubelet and this seed, by default the package's own; its state goes with it."""
