@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
 
 from localcloud.core import yaml_text
 
@@ -33,6 +33,8 @@ def version(definition: Definition) -> dict[str, Any]:
 @dataclass(frozen=True, kw_only=True)
 class ResourceKind:
     """One kind as `group/version`; everything that the server does differently for it is a field."""
+
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
 
     group: str = ""
     version: str = "v1"
