@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib import metadata
+from pathlib import Path
 from typing import Any, Final
 
 import httpx
@@ -14,6 +15,7 @@ import httpx
 from emulated.kubernetes import inputs as objects
 from emulated.kubernetes.client import Api, Collection, KubernetesProviderSettings, is_the_same_cluster, refusal
 from emulated.kubernetes.inputs import AUTONAMED, SKIP_AWAIT, TIMEOUT
+from localcloud.core import yaml_text
 from localcloud.kubernetes.calls import ApiError, Object
 from plugin import (
     Checked,
@@ -35,54 +37,14 @@ from plugin import (
     unwrap,
 )
 
-# Which fields of which kind replace the object when they change.
-#
-# Source: the table `forceNew` of pulumi/pulumi-kubernetes `provider/pkg/provider/diff.go` (v4.32), without the API
-# versions that Kubernetes has removed. `[*]` is any index. A field includes everything below it.
+# Which fields of which kind replace the object when they change: `replacing.yaml` has those of single kinds.
 
 EVERY_KIND: Final = ("metadata.name", "metadata.namespace")
 
-_CONTAINER: Final = (
-    "args command env image imagePullPolicy lifecycle livenessProbe ports readinessProbe resources securityContext "
-    "stdin stdinOnce terminationMessagePath terminationMessagePolicy tty volumeDevices volumeMounts workingDir"
-)
-_POD: Final = (
-    "affinity automountServiceAccountToken dnsConfig dnsPolicy enableServiceLinks hostAliases hostIPC hostNetwork "
-    "hostPID hostname imagePullSecrets nodeName nodeSelector overhead preemptionPolicy priority priorityClassName "
-    "readinessGates restartPolicy runtimeClassName schedulerName securityContext serviceAccount serviceAccountName "
-    "shareProcessNamespace subdomain terminationGracePeriodSeconds volumes"
-)
-_PERSISTENT_VOLUME: Final = (
-    "awsElasticBlockStore azureDisk azureFile cephfs cinder csi fc flexVolume flocker gcePersistentDisk glusterfs "
-    "hostPath iscsi local nfs photonPersistentDisk portworxVolume quobyte rbd scaleIO storageos vsphereVolume"
-)
-
-
-def _of(parent: str, names: str) -> tuple[str, ...]:
-    """Fields of `parent`; `names` are put apart by spaces."""
-    return tuple(f"{parent}.{name}" for name in names.split())
-
-
-_RBAC: Final = "rbac.authorization.k8s.io/v1"
-_BY_KIND: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
-    ("apps/v1", "DaemonSet"): ("spec.selector",),
-    ("apps/v1", "Deployment"): ("spec.selector",),
-    ("apps/v1", "StatefulSet"): _of(
-        "spec", "podManagementPolicy revisionHistoryLimit selector serviceName volumeClaimTemplates"
-    ),
-    ("batch/v1", "Job"): _of("spec", "completions parallelism selector template"),
-    (_RBAC, "ClusterRoleBinding"): ("roleRef",),
-    (_RBAC, "RoleBinding"): ("roleRef",),
-    ("storage.k8s.io/v1", "StorageClass"): ("parameters", "provisioner"),
-    ("v1", "PersistentVolume"): _of("spec", _PERSISTENT_VOLUME),
-    ("v1", "PersistentVolumeClaim"): _of("spec", "accessModes selector storageClassName volumeName"),
-    ("v1", "Pod"): (
-        *_of("spec", _POD),
-        *_of("spec.containers[*]", _CONTAINER),
-        *_of("spec.initContainers[*]", _CONTAINER),
-    ),
-    ("v1", "ResourceQuota"): ("spec.scopes",),
-    ("v1", "Service"): ("spec.clusterIP",),
+_FILE: Final = yaml_text.load(Path(__file__).with_name("replacing.yaml").read_bytes())
+_BY_KIND: Final = {
+    tuple(kind.split()): tuple(f"{path}.{name}".lstrip(".") for path, names in rows.items() for name in names.split())
+    for kind, rows in _FILE.items()
 }
 
 
