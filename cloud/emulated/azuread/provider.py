@@ -24,6 +24,7 @@ from emulated.azuread.graph import RETRY, GraphClient
 from emulated.azuread.resource import (
     APPLICATION_ID,
     AT_MOST_1024,
+    NAMED_IDS,
     NOT_EMPTY,
     RFC3339,
     UUID,
@@ -46,8 +47,6 @@ from emulated.client import (
 )
 from plugin import PluginError, PluginInterruptedError, Props, Resource, unwrap
 
-# Ids of roles and permission scopes by their values; this project's applications have neither.
-NAMED_IDS: Final = ("appRoleIds", "oauth2PermissionScopeIds")
 # `azuread:index/applicationCertificate:ApplicationCertificate`.
 #
 # Source: `application_certificate_resource.go` in `internal/services/applications`, `internal/helpers/credentials`.
@@ -223,24 +222,16 @@ class ServicePrincipalResource(OwnedResource):
     )
 
     @classmethod
-    def state_of(cls, found: dict[str, Any]) -> Props:
+    def computed_of(cls, found: dict[str, Any]) -> Props:
         return {
-            "clientId": found["appId"],
-            "objectId": found["id"],
             "displayName": found["displayName"],
-            "accountEnabled": bool(found.get("accountEnabled")),
-            "appRoleAssignmentRequired": bool(found.get("appRoleAssignmentRequired")),
             "applicationTenantId": found.get("appOwnerOrganizationId") or "",
-            "description": found.get("description") or "",
-            "notes": found.get("notes") or "",
             # The application's own id is left out, as the provider does.
             "servicePrincipalNames": [
                 name for name in found.get("servicePrincipalNames") or [] if name != found["appId"]
             ],
             "signInAudience": found.get("signInAudience") or "",
-            "tags": found.get("tags") or [],
             "type": found.get("servicePrincipalType") or "",
-            **{name: {} for name in NAMED_IDS},
         }
 
     def created(self, inputs: Props) -> tuple[str, Props]:
@@ -304,23 +295,12 @@ class ApplicationResource(OwnedResource):
     )
 
     @classmethod
-    def state_of(cls, found: dict[str, Any]) -> Props:
+    def computed_of(cls, found: dict[str, Any]) -> Props:
         return {
             "clientId": found["appId"],
-            "objectId": found["id"],
-            "displayName": found["displayName"],
-            "description": found.get("description") or "",
-            "deviceOnlyAuthEnabled": bool(found.get("isDeviceOnlyAuthSupported")),
             "disabledByMicrosoft": found.get("disabledByMicrosoftStatus") or "",
-            "fallbackPublicClientEnabled": bool(found.get("isFallbackPublicClient")),
-            "identifierUris": found.get("identifierUris") or [],
             "logoUrl": (found.get("info") or {}).get("logoUrl") or "",
-            "notes": found.get("notes") or "",
             "publisherDomain": found.get("publisherDomain") or "",
-            "serviceManagementReference": found.get("serviceManagementReference") or "",
-            "signInAudience": found.get("signInAudience") or "",
-            "tags": found.get("tags") or [],
-            **{name: {} for name in NAMED_IDS},
         }
 
     def created(self, inputs: Props) -> tuple[str, Props]:

@@ -29,6 +29,8 @@ from plugin import (
     unwrap,
 )
 
+# Ids of roles and permission scopes by their values; this project's applications have neither.
+NAMED_IDS: Final = ("appRoleIds", "oauth2PermissionScopeIds")
 # Input in which the bridge lists the defaults of Check.
 DEFAULTS: Final = "__defaults"
 _UUID: Final = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
@@ -277,9 +279,19 @@ class OwnedResource(GraphResource):
     """The argument that only the state has."""
 
     @classmethod
-    @abstractmethod
     def state_of(cls, found: dict[str, Any]) -> Props:
         """The provider's state of an object, from Graph's JSON: null becomes the empty string."""
+        return {
+            "objectId": found["id"],
+            **{name: _stated(argument, found) for name, argument in cls.schema.arguments.items() if argument.graph},
+            **cls.computed_of(found),
+            **{name: {} for name in NAMED_IDS},
+        }
+
+    @classmethod
+    @abstractmethod
+    def computed_of(cls, found: dict[str, Any]) -> Props:
+        """What the service decides, but for the object id."""
 
     @classmethod
     def printed(cls, id: str) -> str:
@@ -330,6 +342,13 @@ class OwnedResource(GraphResource):
         if "owners" in self.schema.changes(state, inputs):
             graph.change_owners(id, self.schema.value(inputs, "owners") or [])
         return self.existing(id, inputs)
+
+
+def _stated(argument: Argument, found: Mapping[str, Any]) -> Value:
+    value = found.get(str(argument.graph))
+    if isinstance(argument.default, bool):
+        return bool(value)
+    return value or ([] if argument.unordered else "")
 
 
 @contextmanager
