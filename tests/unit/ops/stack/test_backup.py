@@ -96,16 +96,23 @@ def test_another_file_is_refused_by_its_place_and_not_shown(tmp_path: Path, cont
         backup.read(tmp_path / "nowhere", "dev")
 
 
-def test_a_lost_stack_is_made_with_the_key_that_its_file_names(engine: FakeEngine, project: Path) -> None:
-    (project / "Pulumi.dev.yaml").write_text("secretsprovider: azurekeyvault://kv.vault.azure.net/keys/k\n")
+def test_a_lost_stack_is_made_with_the_key_of_its_file_and_one_that_is_there_keeps_its_resources(
+    engine: FakeEngine, project: Path
+) -> None:
+    key = "azurekeyvault://kv.vault.azure.net/keys/k"
+    (project / "Pulumi.dev.yaml").write_text(f"secretsprovider: {key}\n")
 
     backup.restore(Engine("dev", project), made())
 
-    created = (
-        "stack init dev --no-select --secrets-provider azurekeyvault://kv.vault.azure.net/keys/k --non-interactive"
-    )
-    assert created in engine.calls
+    assert f"stack init dev --no-select --secrets-provider {key} --non-interactive" in engine.calls
     assert engine.calls[-1] == "stack import --stack dev --non-interactive"
+    engine.has_stacks("dev")
+    backup.restore(Engine("dev", project), made())
+    engine.has_resources(ROOT)
+    with pytest.raises(CommandError, match="has 1 resources, which a restore would forget"):
+        backup.restore(Engine("dev", project), made())
+    asked = [" ".join(call.split()[:2]) for call in engine.calls]
+    assert (asked.count("stack init"), asked.count("stack import")) == (1, 2)
 
 
 def test_a_state_that_is_cut_short_on_azure_counts_as_lost(
@@ -127,28 +134,24 @@ def test_a_state_that_is_cut_short_on_azure_counts_as_lost(
     assert engine.calls[-1] == "stack import --stack dev --non-interactive"
 
 
-def test_a_stack_that_is_there_is_not_made_again_and_keeps_its_resources(engine: FakeEngine, project: Path) -> None:
-    engine.has_stacks("dev")
-    backup.restore(Engine("dev", project), made())
-    assert not [call for call in engine.calls if call.startswith("stack init")]
-    engine.has_resources(ROOT)
-
-    with pytest.raises(CommandError, match="has 1 resources, which a restore would forget"):
-        backup.restore(Engine("dev", project), made())
-    assert len([call for call in engine.calls if call.startswith("stack import")]) == 1
-
-
-def test_the_backup_of_another_stack_is_refused_before_anything_is_written(
-    engine: FakeEngine, idstack: Idstack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_restore_says_what_comes_next_and_refuses_the_backup_of_another_stack(
+    engine: FakeEngine, idstack: Idstack, tmp_path: Path
 ) -> None:
     file = tmp_path / "dev.json"
     file.write_text(made().model_dump_json())
-    monkeypatch.setattr(Engine, "write_configuration", None)
 
-    printed = idstack("restore", "--stack", "other", str(file))
+    other = idstack("restore", "--stack", "other", str(file))
 
     error = "idstack: the backup is of the stack dev, not of other: give --stack dev\n"
-    assert (printed.code, printed.error, engine.calls) == (1, error, [])
+    assert (other.code, other.error, engine.calls) == (1, error, [])
+    printed = idstack("restore", "--stack", "dev", str(file))
+    assert printed.code == 0, printed.error
+    for told in (
+        "dev has the 1 resources of 2026-11-23T05:00:00Z again; nothing has changed in Azure",
+        f"Its configuration has changed since the backup (commit {COMMIT})",
+        "`.venv/bin/idstack recover --stack dev`",
+    ):
+        assert told in printed.output
 
 
 def test_the_command_writes_a_file_and_names_the_way_back(engine: FakeEngine, idstack: Idstack, tmp_path: Path) -> None:
@@ -166,15 +169,3 @@ def test_the_command_writes_a_file_and_names_the_way_back(engine: FakeEngine, id
     missing = idstack("backup", "--stack", "dev", "--output", str(tmp_path / "nowhere/dev.json"))
     assert missing.code == 1
     assert missing.error.startswith("idstack: the backup cannot be written: ")
-
-
-def test_a_restore_says_what_comes_next(engine: FakeEngine, idstack: Idstack, tmp_path: Path) -> None:
-    file = tmp_path / "dev.json"
-    file.write_text(made().model_dump_json())
-
-    printed = idstack("restore", "--stack", "dev", str(file))
-
-    assert printed.code == 0, printed.error
-    assert "dev has the 1 resources of 2026-11-23T05:00:00Z again; nothing has changed in Azure" in printed.output
-    assert f"Its configuration has changed since the backup (commit {COMMIT})" in printed.output
-    assert "`.venv/bin/idstack recover --stack dev`" in printed.output

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,9 @@ def _work_trees(repository: Repository) -> list[str]:
     return [line for line in listed if line.startswith("worktree ")]
 
 
-def test_the_work_tree_is_the_project_at_the_commit_and_goes_afterwards(repository: Repository) -> None:
+@pytest.mark.parametrize("below", ["", "identity/stack"], ids=["top", "below the top"])
+def test_the_work_tree_is_the_project_at_the_commit_and_goes_afterwards(tmp_path: Path, below: str) -> None:
+    repository = Repository.made(tmp_path / "top", below)
     before = repository.head
     repository.write("__main__.py", "later")
     repository.write("Pulumi.dev.yaml", "config: {later: true}\n")
@@ -34,23 +37,13 @@ def test_the_work_tree_is_the_project_at_the_commit_and_goes_afterwards(reposito
     with work_tree(before, repository.root, "dev") as directory:
         assert (directory / "__main__.py").read_text() == ""
         assert (directory / "Pulumi.dev.yaml").read_text() == "config: {}\n"
+        assert (directory / ".venv/bin/python").read_text() == "installed"
+        assert directory.match(f"*/{below}")
         assert git(directory, "rev-parse", "HEAD").strip() == before
 
     assert not directory.exists()
     assert len(_work_trees(repository)) == 1
     assert (repository.root / "__main__.py").read_text() == "not committed"
-
-
-def test_a_project_below_the_top_of_its_repository_is_found_there(tmp_path: Path) -> None:
-    repository = Repository.made(tmp_path / "top", below="identity/stack")
-    before = repository.head
-    repository.write("__main__.py", "later")
-    repository.commit()
-
-    with work_tree(before, repository.root, "dev") as directory:
-        assert directory.parts[-2:] == ("identity", "stack")
-        assert (directory / "__main__.py").read_text() == ""
-        assert (directory / ".venv/bin/python").read_text() == "installed"
 
 
 def test_packages_and_ignored_files_are_this_checkouts(repository: Repository) -> None:
@@ -135,16 +128,26 @@ def test_a_checkout_that_is_behind_is_updated_first(repository: Repository) -> N
     assert "Update this checkout (`git pull`)" in _refusal(repository, before)
 
 
-@pytest.mark.parametrize("recorded", ["--upload-pack=evil", "HEAD", "main", "feature", "abc", "0" * 39 + "\n"])
-def test_what_is_no_commits_id_does_not_reach_git(repository: Repository, recorded: str) -> None:
-    assert "which is not a commit id" in _refusal(repository, recorded)
+@pytest.mark.parametrize(
+    ("recorded", "told"),
+    [
+        *(
+            (recorded, ["which is not a commit id"])
+            for recorded in ("--upload-pack=evil", "HEAD", "main", "feature", "abc", "0" * 39 + "\n")
+        ),
+        (
+            "0" * 40,
+            [
+                f"commit {'0' * 40}, which this clone does not have",
+                "`fetch-depth: 0`), or run `.venv/bin/idstack up --stack dev`",
+            ],
+        ),
+    ],
+)
+def test_what_is_no_commit_of_the_clone_is_refused(repository: Repository, recorded: str, told: list[str]) -> None:
+    refusal = _refusal(repository, recorded)
 
-
-def test_a_commit_that_is_not_in_the_clone_is_an_error_that_says_how_to_get_it(repository: Repository) -> None:
-    refusal = _refusal(repository, "0" * 40)
-
-    assert f"commit {'0' * 40}, which this clone does not have" in refusal
-    assert "`fetch-depth: 0`), or run `.venv/bin/idstack up --stack dev`" in refusal
+    assert [words for words in told if words not in refusal] == []
 
 
 @pytest.mark.parametrize("recorded", ["same", "dirty", None])
@@ -190,27 +193,28 @@ def test_the_recorded_commit_runs_instead_of_any_other(
     assert not printed[1].startswith(str(repository.root))
 
 
-def test_other_packages_are_installed_for_it(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+_SETUP = """#!/bin/sh
+mkdir -p .venv/bin
+printf '#!/bin/sh\necho own packages\n' > .venv/bin/python
+chmod +x .venv/bin/python
+"""
+
+
+@pytest.mark.parametrize(("script", "is_installed"), [(_SETUP, True), ("#!/bin/sh\nexit 1\n", False)])
+def test_other_packages_are_installed_for_it_or_it_does_not_run(
+    repository: Repository,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    script: str,
+    is_installed: bool,
 ) -> None:
-    script = "#!/bin/sh\nmkdir -p .venv/bin\nprintf '#!/bin/sh\\necho own packages\\n' > .venv/bin/python\n"
-    repository.write("tools/setup", f"{script}chmod +x .venv/bin/python\n")
+    repository.write("tools/setup", script)
     (repository.root / "tools/setup").chmod(0o755)
     before = repository.commit()
     repository.write("requirements.txt", "another")
     repository.commit()
     monkeypatch.setattr("sys.argv", ["idstack", "renew"])
 
-    assert run_instead(Engine("dev", repository.root), before, Console()) == 0
-    assert "own packages" in capfd.readouterr().out
-
-
-def test_packages_that_cannot_be_installed_are_an_error(repository: Repository) -> None:
-    repository.write("tools/setup", "#!/bin/sh\nexit 1\n")
-    (repository.root / "tools/setup").chmod(0o755)
-    before = repository.commit()
-    repository.write("requirements.txt", "another")
-    repository.commit()
-
-    with pytest.raises(CommandError, match="could not be set up"):
-        run_instead(Engine("dev", repository.root), before, Console())
+    with nullcontext() if is_installed else pytest.raises(CommandError, match="could not be set up"):
+        assert run_instead(Engine("dev", repository.root), before, Console()) == 0
+    assert ("own packages" in capfd.readouterr().out) == is_installed

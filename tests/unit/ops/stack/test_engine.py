@@ -89,13 +89,6 @@ def test_a_secret_that_another_machine_encrypted_is_refused(engine: FakeEngine, 
     assert {call.split()[0] for call in engine.calls} == {"stack"}
 
 
-def test_another_stack_is_neither_made_nor_given_a_configuration(engine: FakeEngine, project: Path) -> None:
-    other = Engine("dev", project)
-    other.prepare()
-    other.destroy(["--yes"])
-    assert engine.calls == ["destroy --yes --stack dev"]
-
-
 def test_every_local_stack_has_a_configuration_and_a_salt_of_its_own(
     engine: FakeEngine, project: Path, tmp_path: Path
 ) -> None:
@@ -107,9 +100,8 @@ def test_every_local_stack_has_a_configuration_and_a_salt_of_its_own(
     beside = tmp_path / "state/pulumi"
     assert engine.calls[-1] == f"preview --config-file {beside}/configuration.local-hc2.yaml --stack local-hc2"
     assert (beside / "Pulumi.local-hc2.yaml").exists()
-    location = "idstack:location"
-    assert location not in yaml.safe_load((beside / "configuration.local.yaml").read_text())["config"]
-    assert yaml.safe_load((beside / "configuration.local-hc2.yaml").read_text())["config"][location] == "westus"
+    texts = [(beside / f"configuration.{stack}.yaml").read_text() for stack in ("local", "local-hc2")]
+    assert ["idstack:location: westus" in text for text in texts] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -156,13 +148,7 @@ def test_an_interrupted_run_is_an_error_with_the_way_on(
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize(
-    ("run", "name"),
-    [
-        (lambda stack: stack.state(), "stack export"),
-        (lambda stack: stack.proposed(), "preview"),
-    ],
-)
+@pytest.mark.parametrize(("run", "name"), [(Engine.state, "stack export"), (Engine.proposed, "preview")])
 def test_a_short_run_that_was_killed_says_so_and_names_the_way_on(
     engine: FakeEngine, project: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[[Engine], object], name: str
 ) -> None:
@@ -218,6 +204,17 @@ def test_a_missing_stack_has_no_resources_and_an_unreadable_one_is_an_error(
         assert Engine("dev", project).resources_if_any() == []
 
 
+def test_another_stack_gets_no_configuration_and_after_the_deadline_no_engine(
+    engine: FakeEngine, project: Path
+) -> None:
+    other = Engine("dev", project)
+    other.prepare()
+    other.destroy(["--yes"])
+    with pytest.raises(RunInterruptedError, match="time limit of 40 minutes has passed before `pulumi refresh` began"):
+        Engine("dev", project, deadline=Deadline(40.0, time.monotonic())).refresh()
+    assert engine.calls == ["destroy --yes --stack dev"]
+
+
 @pytest.mark.parametrize("run", [Engine.up, Engine.preview, Engine.destroy], ids=lambda run: run.__name__)
 def test_no_provider_signs_in_as_somebody_else(
     run: Callable[[Engine], None], engine: FakeEngine, project: Path, monkeypatch: pytest.MonkeyPatch
@@ -228,9 +225,3 @@ def test_no_provider_signs_in_as_somebody_else(
     with pytest.raises(CommandError, match=r"ARM_CLIENT_SECRET_FILE_PATH is set, which .* Nothing was changed"):
         run(Engine("dev"))
     assert not engine.calls
-
-
-def test_after_the_deadline_no_engine_is_started(engine: FakeEngine, project: Path) -> None:
-    with pytest.raises(RunInterruptedError, match="time limit of 40 minutes has passed before `pulumi refresh` began"):
-        Engine("dev", project, deadline=Deadline(40.0, time.monotonic())).refresh()
-    assert engine.calls == []

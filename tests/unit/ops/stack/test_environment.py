@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ops.stack import environment
-from ops.stack.environment import LocalPaths, local_paths, variables
+from ops.stack.environment import ROOT, LocalPaths, local_paths, variables
 from ops.stack.errors import CommandError
 from tests.records import write_record
 from tests.unit.ops.stacks import local_environment
@@ -43,15 +43,19 @@ def test_no_stack_takes_plugins_on_path_or_downloads_them(local: dict[str, str],
     assert [shutil.which(plugin, path=found["PATH"]) for plugin in EMULATED] == [None] * 3
 
 
-def test_the_local_stack_has_home_backend_and_passphrase_of_its_own(local: dict[str, str], tmp_path: Path) -> None:
-    own = variables("local", local)
-    assert own["PULUMI_HOME"] == f"{tmp_path}/pulumi/home"
-    assert own["PULUMI_BACKEND_URL"] == f"file://{tmp_path}/pulumi/backend?metadata=skip"
-    assert own["PULUMI_CONFIG_PASSPHRASE_FILE"] == f"{tmp_path}/pulumi/passphrase"
-    assert own["IDSTACK_LOCAL_ENVIRONMENT"] == f"{tmp_path}/environment.json"
-
-
-def test_every_other_stack_keeps_the_callers_home_backend_and_choices(local: dict[str, str]) -> None:
+def test_a_local_stack_has_home_and_backend_of_its_own_and_every_other_one_the_callers(
+    local: dict[str, str], tmp_path: Path
+) -> None:
+    assert (
+        variables("local", local).items()
+        >= {
+            "PULUMI_HOME": f"{tmp_path}/pulumi/home",
+            "PULUMI_BACKEND_URL": f"file://{tmp_path}/pulumi/backend?metadata=skip",
+            "PULUMI_CONFIG_PASSPHRASE_FILE": f"{tmp_path}/pulumi/passphrase",
+            "IDSTACK_LOCAL_ENVIRONMENT": f"{tmp_path}/environment.json",
+        }.items()
+    )
+    assert local_paths({}).state == ROOT / ".localcloud"
     chosen = {"IDSTACK_TOKEN_CACHE": "/somewhere", "PULUMI_OPTION_REFRESH": "true", "GODEBUG": "netdns=go"}
     others = variables("dev", {**local, **chosen})
     assert (
@@ -63,22 +67,10 @@ def test_every_other_stack_keeps_the_callers_home_backend_and_choices(local: dic
 @pytest.mark.parametrize(
     "name",
     [
-        "AZURE_CLIENT_ID",
-        "AZURE_CLIENT_SECRET",
-        "AZURE_TENANT_ID",
-        "AZURE_AUTHORITY_HOST",
-        "AZURE_CONFIG_DIR",
-        "ARM_CLIENT_SECRET",
-        "ARM_USE_OIDC",
-        "ARM_METADATA_HOSTNAME",
-        "AAD_CLIENT_ID",
-        "AAD_CLIENT_CERT_PATH",
-        "KUBECONFIG",
-        "PULUMI_ACCESS_TOKEN",
-        "PULUMI_CONFIG_PASSPHRASE",
-        "PULUMI_STACK",
-        "HTTPS_PROXY",
-        "https_proxy",
+        *("AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET", "AZURE_TENANT_ID", "AZURE_AUTHORITY_HOST", "AZURE_CONFIG_DIR"),
+        *("ARM_CLIENT_SECRET", "ARM_USE_OIDC", "ARM_METADATA_HOSTNAME", "AAD_CLIENT_ID", "AAD_CLIENT_CERT_PATH"),
+        *("KUBECONFIG", "PULUMI_ACCESS_TOKEN", "PULUMI_CONFIG_PASSPHRASE", "PULUMI_STACK"),
+        *("HTTPS_PROXY", "https_proxy"),
     ],
 )
 def test_another_accounts_variables_do_not_reach_the_local_stack(local: dict[str, str], name: str) -> None:
@@ -123,17 +115,16 @@ def test_before_set_up_there_is_one_thing_to_do(monkeypatch: pytest.MonkeyPatch,
         variables("dev", CALLER)
 
 
-def test_the_state_is_in_the_checkout_unless_the_caller_names_a_folder(tmp_path: Path) -> None:
-    assert local_paths({}).state == Path(__file__).parents[4] / ".localcloud"
-    assert local_paths({"LOCALCLOUD_STATE_DIR": str(tmp_path)}).state == tmp_path
-
-
-def test_the_passphrase_is_made_once_and_its_owners_alone(tmp_path: Path) -> None:
+def test_the_passphrase_is_made_once_and_its_owners_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[Path] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(Path(f"/proc/self/fd/{handle}").readlink()))
     paths = LocalPaths(tmp_path / "state")
     paths.create()
     made = paths.passphrase.read_text()
     paths.create()
 
+    folder = paths.passphrase.parent
+    assert [path.parent for path in synced] == [folder, folder.parent], "a loss of power leaves it"
     assert len(made) >= 32
     assert paths.passphrase.read_text() == made
     assert stat.S_IMODE(paths.passphrase.stat().st_mode) == 0o600
@@ -155,13 +146,3 @@ def test_what_tests_and_debugging_set_does_not_reach_a_stack_on_azure(local: dic
     stray = {**local, name: "http2debug=2"}
     assert name not in variables("dev", stray)
     assert name.startswith("AZURE_") or variables("local", stray)[name] == "http2debug=2"
-
-
-def test_a_loss_of_power_leaves_the_passphrase(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    synced: list[Path] = []
-    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(Path(f"/proc/self/fd/{handle}").readlink()))
-    paths = LocalPaths(tmp_path / "state")
-
-    paths.create()
-
-    assert [path.parent for path in synced] == [paths.passphrase.parent, paths.passphrase.parent.parent]

@@ -116,15 +116,11 @@ def test_a_failure_is_told_with_what_to_do(errors: str, backend: str | None, mes
         ),
     ],
 )
-def test_a_crash_over_a_write_says_how_to_go_on(caller: str, then: str) -> None:
+def test_a_crash_over_a_write_says_how_to_go_on(engine: FakeEngine, caller: str, then: str) -> None:
     told = str(backend_failure(CRASHED.format(caller=caller), "dev", AZURE))
     assert told.startswith("the state could not be written to its container, and the engine crashed without a reason. ")
     assert told.endswith(then)
-
-
-def test_a_command_says_it_in_place_of_a_trace(engine: FakeEngine) -> None:
-    engine.fails(CRASHED.format(caller="Lock"))
-
+    engine.fails(CRASHED.format(caller=caller))
     with pytest.raises(CommandError, match="could not be written to its container"):
         Engine("dev").preview()
 
@@ -236,10 +232,7 @@ def test_a_lock_that_is_cut_short_is_named_and_recover_may_remove_it(
             "the deployer lacks a role in Azure: `.venv/bin/idstack rbac <object id> --azure --stack dev` prints",
         ),
         ('Code="RoleAssignmentLimitExceeded" Message="No more"', "a quota or limit of Azure is reached"),
-        (
-            'Code="VaultAlreadyExists" Message="It is in use."',
-            "a name that is unique in all of Azure",
-        ),
+        ('Code="VaultAlreadyExists" Message="It is in use."', "a name that is unique in all of Azure"),
         (
             "cannot complete a resource 'urn:pulumi:dev::idstack::x::hc1-disk-class' whose registration isn't pending",
             "nothing is wrong with hc1-disk-class: the engine has skipped them, because a dependency failed. They are "

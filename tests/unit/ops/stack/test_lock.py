@@ -52,11 +52,6 @@ def test_every_owner_that_the_engine_names_is_read(found: list[Owner]) -> None:
     assert stack_of(errors(*found)) == "local"
 
 
-def test_pulumi_cloud_names_neither_owner_nor_stack() -> None:
-    assert is_locked(CONFLICT)
-    assert (owners(CONFLICT), stack_of(CONFLICT)) == ([], None)
-
-
 # The engine's words for a state that is cut off, which no unlocking fixes.
 STATE = "error: getting snapshot: failed to load checkpoint: place 1: unexpected end of JSON input"
 
@@ -78,20 +73,6 @@ def engine(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     process.wait()
 
 
-def test_an_engine_runs_until_it_is_killed(engine: subprocess.Popen[bytes]) -> None:
-    assert runs(engine.pid)
-    engine.kill()
-    os.waitid(os.P_PID, engine.pid, os.WEXITED | os.WNOWAIT)
-    assert not runs(engine.pid), "a zombie, which was not waited for yet"
-    engine.wait()
-    assert not runs(engine.pid)
-
-
-def test_another_program_that_got_the_id_is_no_owner() -> None:
-    assert not runs(os.getpid())
-    assert not runs(2**22 + 1), "more than Linux gives"
-
-
 def owner(pid: int, host: str = HERE) -> Owner:
     return Owner("root", host, pid, "2026-11-21T17:13:57Z")
 
@@ -100,6 +81,17 @@ DEAD = owner(2**22 + 1)
 ENDED = StartedEngine(
     "dev", DEAD.pid, "1", "2026-11-21T17:13:56Z", "2026-11-21T17:14:20Z", HERE, "boot", "namespace", "machine"
 )
+
+
+def test_an_engine_runs_until_it_is_killed(engine: subprocess.Popen[bytes]) -> None:
+    assert runs(engine.pid)
+    engine.kill()
+    os.waitid(os.P_PID, engine.pid, os.WEXITED | os.WNOWAIT)
+    assert not runs(engine.pid), "a zombie, which was not waited for yet"
+    engine.wait()
+    assert not runs(engine.pid)
+    assert not runs(os.getpid()), "another program that got the id"
+    assert not runs(2**22 + 1), "more than Linux gives"
 
 
 @pytest.fixture
@@ -157,6 +149,13 @@ def test_an_owner_on_another_machine_is_left_to_a_person(locked: LockedBy) -> No
     assert "`.venv/bin/idstack recover --stack dev --no-up --unlock`" in str(locked(elsewhere, command="destroy"))
 
 
+def test_a_lock_of_pulumi_cloud_names_neither_owner_nor_stack_and_is_left_to_a_person(locked: LockedBy) -> None:
+    assert is_locked(CONFLICT)
+    assert (owners(CONFLICT), stack_of(CONFLICT)) == ([], None)
+    assert not locked().is_abandoned
+    assert "the stack dev is locked by another update, which this machine cannot see" in str(locked())
+
+
 def test_a_run_that_this_machine_has_not_recorded_is_left_to_a_person(locked: LockedBy) -> None:
     """Another machine may have this one's name, and any process id."""
     lock = locked(owner(DEAD.pid - 1))
@@ -172,9 +171,3 @@ def test_a_run_that_this_machine_has_not_recorded_is_left_to_a_person(locked: Lo
 )
 def test_a_record_is_of_a_lock_only_if_that_was_taken_while_it_ran(locked: LockedBy, since: str) -> None:
     assert locked(Owner("root", HERE, DEAD.pid, since)).is_unseen
-
-
-def test_a_lock_of_pulumi_cloud_is_left_to_a_person(locked: LockedBy) -> None:
-    lock = locked()
-    assert not lock.is_abandoned
-    assert "the stack dev is locked by another update, which this machine cannot see" in str(lock)

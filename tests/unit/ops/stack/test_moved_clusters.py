@@ -82,15 +82,6 @@ def test_a_file_that_cannot_be_read_may_have_the_cluster(tmp_path: Path) -> None
     assert dev.refuse() == "", "nothing leaves"
 
 
-def test_a_sample_that_the_project_has_not_copied_hides_no_cluster(tmp_path: Path) -> None:
-    samples = tmp_path / "examples/stacks"
-    samples.mkdir(parents=True)
-    write(samples, "local-both", "hb1")
-    write(tmp_path, "dev", "hc2")
-
-    assert not FakeBackend("dev", tmp_path, {"dev": ["hc1", "hc2"]}).refuse()
-
-
 @pytest.mark.parametrize("left", [["hc2"], ["hc1", "hc2"]], ids=["taken out", "in both files"])
 def test_a_stack_does_not_make_what_the_shared_one_still_has(tmp_path: Path, left: list[str]) -> None:
     write(tmp_path, "dev", *left)
@@ -111,6 +102,8 @@ def test_after_the_split_both_stacks_come_up(tmp_path: Path, stack: str) -> None
     backend = FakeBackend(stack, tmp_path, {"dev": ["hc2"], "hc1-dev": ["hc1"]})
 
     assert (backend.refuse(), backend.read) == ("", [stack] if stack == "dev" else ["hc1-dev", "dev"])
+    for states in ({"dev": ["hc1", "hc2"], "hc1-dev": []}, backend.states):
+        assert FakeBackend(stack, tmp_path, states).refuse_half() == "", "before and after either may be taken down"
 
 
 @pytest.mark.parametrize(
@@ -135,20 +128,13 @@ def test_while_a_move_is_half_done_no_stack_goes_on_whatever_the_files_say(
     assert len(backend.read) <= 4, "each state once"
 
 
-@pytest.mark.parametrize("stack", ["dev", "hc1-dev"])
-def test_before_and_after_a_move_either_stack_may_be_taken_down(tmp_path: Path, stack: str) -> None:
-    write(tmp_path, "dev", "hc2")
-    write(tmp_path, "hc1-dev", "hc1", shared=_SHARED)
-
-    for states in ({"dev": ["hc1", "hc2"], "hc1-dev": []}, {"dev": ["hc2"], "hc1-dev": ["hc1"]}):
-        assert FakeBackend(stack, tmp_path, states).refuse_half() == ""
-
-
 @pytest.mark.parametrize("states", [{"dev": []}, {"dev": ["hc1"]}], ids=["new", "up"])
 def test_a_stack_that_nobody_shares_is_not_even_read(tmp_path: Path, states: dict[str, list[str]]) -> None:
-    write(tmp_path, "dev", "hc1")
-    write(tmp_path, "prod", "hc1")
-    write(tmp_path, "hc1-prod", "hc1", shared="organization/idstack/prod")
+    samples = tmp_path / "examples/stacks"
+    samples.mkdir(parents=True)
+    write(samples, "local-both", "hc1")  # not copied by the project
+    for stack, shared in (("dev", None), ("prod", None), ("hc1-prod", "organization/idstack/prod")):
+        write(tmp_path, stack, "hc1", shared=shared)
     backend = FakeBackend("dev", tmp_path, states)
 
     assert (backend.refuse(), backend.read) == ("", [])

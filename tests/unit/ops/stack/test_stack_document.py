@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -63,7 +62,15 @@ def test_the_file_or_the_variable_names_the_backend(
     assert backend_of(stack, project, base) == expected
 
 
-def test_a_variable_that_contradicts_the_file_is_refused(project: Path) -> None:
+def test_every_command_of_a_stack_has_the_backend_of_its_file_or_is_refused(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(BACKEND_VARIABLE, raising=False)
+    (project / "Pulumi.hc1.yaml").write_text(with_backend(TEXT, OTHER), encoding="utf-8")
+    for engine in (Engine("dev", project), Engine("hc1", project, beside="dev")):
+        assert engine.environment[BACKEND_VARIABLE] == AZURE
+    for stack in ("stage", "prod"):
+        assert recorded(stack, ROOT) == f"azblob://pulumi-state?storage_account=example{stack}state"
     with pytest.raises(CommandError) as refused:
         backend_of("dev", project, {BACKEND_VARIABLE: OTHER})
 
@@ -72,20 +79,6 @@ def test_a_variable_that_contradicts_the_file_is_refused(project: Path) -> None:
         "backend: `unset PULUMI_BACKEND_URL`, or, if the state has moved there, correct idstack:backend in the file. "
         "Nothing was started"
     )
-
-
-def test_every_command_of_a_stack_has_its_backend(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(BACKEND_VARIABLE, raising=False)
-
-    (project / "Pulumi.hc1.yaml").write_text(with_backend(TEXT, OTHER), encoding="utf-8")
-
-    for engine in (Engine("dev", project), Engine("hc1", project, beside="dev")):
-        assert engine.environment[BACKEND_VARIABLE] == AZURE
-
-
-@pytest.mark.parametrize("stack", ["stage", "prod"])
-def test_the_shared_samples_record_where_their_states_are(stack: str) -> None:
-    assert recorded(stack, ROOT) == f"azblob://pulumi-state?storage_account=example{stack}state"
 
 
 @pytest.mark.parametrize("variable", ["stack=dev", "args=--refresh", "cluster=apiserver"])
@@ -97,6 +90,7 @@ def test_make_refuses_a_variable_in_small_letters(variable: str) -> None:
 
 
 _KEY = "secretsprovider: azurekeyvault://kv.vault.azure.net/keys/pulumi\nencryptedkey: x\n"
+_FILE = "PULUMI_CONFIG_PASSPHRASE_FILE"
 
 
 @pytest.fixture
@@ -111,6 +105,9 @@ def configuration(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("provider", ["", "secretsprovider: passphrase\n", "secretsprovider: default\n"])
 def test_an_empty_passphrase_is_refused_with_the_way_to_a_key(configuration: Path, provider: str, value: str) -> None:
     configuration.write_text(provider + configuration.read_text(encoding="utf-8"), encoding="utf-8")
+    one = {"PULUMI_CONFIG_PASSPHRASE": "one"}
+    for found in ({}, one, {**one, _FILE: "/dev/null"}, {_FILE: ""}, {_FILE: "/nowhere/at/all"}):
+        require_passphrase(configuration, "dev", found)  # the engine reads or refuses that itself
 
     with pytest.raises(
         CommandError, match=r"the stack dev has no key service .*, and PULUMI_CONFIG_PASSPHRASE is empty"
@@ -122,23 +119,9 @@ def test_an_empty_passphrase_is_refused_with_the_way_to_a_key(configuration: Pat
     with pytest.raises(
         CommandError, match=r"the file of PULUMI_CONFIG_PASSPHRASE_FILE is empty: .*change-secrets-prov"
     ):
-        require_passphrase(configuration, "dev", {"PULUMI_CONFIG_PASSPHRASE_FILE": str(file)})
+        require_passphrase(configuration, "dev", {_FILE: str(file)})
     configuration.write_text(_KEY, encoding="utf-8")
     require_passphrase(configuration, "dev", {"PULUMI_CONFIG_PASSPHRASE": value})
-
-
-@pytest.mark.parametrize(
-    "environment",
-    [
-        {},
-        {"PULUMI_CONFIG_PASSPHRASE": "one"},
-        {"PULUMI_CONFIG_PASSPHRASE": "one", "PULUMI_CONFIG_PASSPHRASE_FILE": "/dev/null"},
-        {"PULUMI_CONFIG_PASSPHRASE_FILE": ""},
-        {"PULUMI_CONFIG_PASSPHRASE_FILE": "/nowhere/at/all"},
-    ],
-)
-def test_what_the_engine_reads_or_refuses_itself_passes(configuration: Path, environment: Mapping[str, str]) -> None:
-    require_passphrase(configuration, "dev", environment)
 
 
 def test_up_refuses_before_the_engine_runs(

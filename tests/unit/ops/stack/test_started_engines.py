@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -54,16 +55,6 @@ def test_an_engine_runs_until_it_is_killed(engines: StartedEngines, process: sub
     assert StartedEngines(engines.folder, "stage").find(process.pid, HOST, now) is None
 
 
-def test_a_process_of_another_container_is_not_seen(
-    engines: StartedEngines, process: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = begun(engines, process)
-    elsewhere = {**_here(), "namespace": "pid:[4026539999]"}
-    monkeypatch.setattr(lock, "_here", lambda: elsewhere)
-
-    assert [found.runs(is_local=is_local) for is_local in (False, True)] == [None, None]
-
-
 @pytest.mark.parametrize(
     ("machine", "is_local", "runs"),
     [("this", False, False), ("this", True, False), ("other", False, None), ("", False, None), ("", True, False)],
@@ -98,20 +89,20 @@ def test_an_engine_that_was_seen_to_end_does_not_run_wherever_that_is_read(
 
     [found] = engines.all()
     assert found.runs(is_local=False) is False
+    other = replace(found, ended=None)
+    assert [other.runs(is_local=is_local) for is_local in (False, True)] == [None, None], "of another container"
     engines.forget()
     assert list(engines.all()) == []
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"pid": 1}', "\x00"])
-def test_a_record_that_is_cut_short_counts_for_nothing(engines: StartedEngines, content: str) -> None:
+def test_a_record_that_is_cut_short_or_cannot_be_written_counts_for_nothing(
+    engines: StartedEngines, process: subprocess.Popen[bytes], content: str
+) -> None:
     engines.folder.mkdir(parents=True)
     (engines.folder / "dev-1-2.json").write_text(content)
-
     assert list(engines.all()) == []
-
-
-def test_a_disk_that_takes_no_record_stops_no_run(engines: StartedEngines, process: subprocess.Popen[bytes]) -> None:
-    engines.folder.parent.mkdir()
+    shutil.rmtree(engines.folder)
     engines.folder.write_text("not a directory")
 
     starting = StartingEngine(engines)

@@ -77,16 +77,6 @@ def test_the_copy_takes_its_place_and_nothing_is_thrown_away(folder: Folder) -> 
     assert state_file.find("dev", folder.url) is None
 
 
-def test_without_a_whole_copy_a_backup_is_named(folder: Folder) -> None:
-    for file in (folder.state, folder.before, folder.finished):
-        folder.cut(file)
-
-    found = folder.damage()
-    assert "no copy beside it is sound. `.venv/bin/idstack restore --stack dev <file>`" in str(found)
-    with pytest.raises(StateDamagedError, match="no copy beside it"):
-        found.put_back()
-
-
 @pytest.mark.parametrize("size", [0, 1, 20, len(WHOLE) - 1])
 def test_a_stack_that_was_never_written_whole_is_created_again(folder: Folder, size: int) -> None:
     folder.before.unlink()
@@ -120,17 +110,17 @@ def test_a_first_run_that_left_no_whole_copy_says_how_to_find_what_it_made(folde
     assert not folder.state.exists()
 
 
-@pytest.mark.parametrize("trace", ["backup", "history"])
+@pytest.mark.parametrize("trace", ["copies", "backup", "history"])
 def test_a_stack_with_a_run_that_has_ended_is_never_emptied(folder: Folder, trace: str) -> None:
     folder.before.unlink()
     folder.finished.unlink()
-    kept = folder.finished if trace == "backup" else folder.history
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    folder.cut(kept)
+    for kept in {"copies": [folder.before, folder.finished], "backup": [folder.finished]}.get(trace, [folder.history]):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        folder.cut(kept)
     folder.cut(folder.state, 0)
 
     found = folder.damage()
-    assert "no copy beside it is sound. `.venv/bin/idstack restore" in str(found)
+    assert "no copy beside it is sound. `.venv/bin/idstack restore --stack dev <file>`" in str(found)
     with pytest.raises(StateDamagedError, match="no copy beside it"):
         found.put_back()
     assert folder.state.exists()
@@ -151,18 +141,12 @@ def test_a_disk_that_takes_no_copy_is_named_and_changes_nothing(folder: Folder) 
         folder.damage().put_back()
 
 
-def test_a_whole_state_and_one_that_never_was_are_no_damage(folder: Folder) -> None:
-    assert state_file.find("dev", folder.url) is None
-    assert state_file.find("stage", folder.url) is None
+def test_a_list_of_stacks_names_the_one_whose_state_it_is_and_a_whole_one_is_no_damage(folder: Folder) -> None:
+    assert state_file.find("dev", folder.url) is state_file.find("stage", folder.url) is None
     assert state_file.damage(CUT_SHORT, "dev", folder.url) is None
-
-
-def test_a_list_of_stacks_names_the_one_whose_state_it_is(folder: Folder) -> None:
     folder.cut(folder.state)
 
-    found = state_file.damage(LISTED, "stage", folder.url)
-    assert found is not None
-    assert "the state of dev cannot be read" in str(found)
+    assert "the state of dev cannot be read" in str(state_file.damage(LISTED, "stage", folder.url))
     assert state_file.damage("error: update failed", "stage", folder.url) is None
 
 

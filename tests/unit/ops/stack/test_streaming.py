@@ -74,13 +74,6 @@ def test_a_signal_while_the_engine_starts_is_not_lost(monkeypatch: pytest.Monkey
     assert ended("exec sleep 3600") == Ended(-signal.SIGTERM, "", "SIGTERM")
 
 
-def test_a_run_that_nothing_interrupts_ends_with_the_engines_code() -> None:
-    before = signal.getsignal(signal.SIGTERM)
-
-    assert ended("echo wrong >&2; exit 255", Deadline.parse("60")) == Ended(255, "wrong\n", None)
-    assert signal.getsignal(signal.SIGTERM) is before
-
-
 def test_what_the_engine_says_of_a_lock_is_not_printed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     # pulumi/pulumi v3.259 `pkg/backend/diy/lock.go`
     said = (
@@ -93,12 +86,6 @@ def test_what_the_engine_says_of_a_lock_is_not_printed(tmp_path: Path, capfd: py
 
     assert ended.errors == f"{said}\nwarning: old\n", "the rest of the program looks for it"
     assert capfd.readouterr().err == "warning: old\n"
-
-
-def test_at_its_deadline_the_engine_is_interrupted() -> None:
-    passed = Deadline(40.0, time.monotonic())
-
-    assert ended("exec sleep 3600", passed) == Ended(-signal.SIGINT, "", "the time limit of 40 minutes")
 
 
 _COMMAND = """
@@ -147,6 +134,14 @@ def test_ctrl_c_reaches_an_engine_once_whether_it_reads_keys_or_not(engine: str,
     assert termios.tcgetattr(side) == before
     os.close(terminal)
     os.close(side)
+
+
+def test_a_run_ends_with_the_engines_code_or_at_its_deadline() -> None:
+    before, passed = signal.getsignal(signal.SIGTERM), Deadline(40.0, time.monotonic())
+
+    assert ended("echo wrong >&2; exit 255", Deadline.parse("60")) == Ended(255, "wrong\n", None)
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert ended("exec sleep 3600", passed) == Ended(-signal.SIGINT, "", "the time limit of 40 minutes")
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "soon", "nan", "inf", ""])
@@ -201,6 +196,10 @@ def test_a_step_under_way_is_waited_for(run: Run) -> None:
 def test_every_event_restarts_the_time_and_a_component_has_none(run: Run) -> None:
     run.logs(PRE, "component", "same", custom=False)
     failed_deletion(run)
+    text = run.log.read_text()
+    run.log.write_text(text[:-20])
+    assert not run.is_reached_after(10 * LATER), "a line is read when it is complete"
+    run.log.write_text(text)
     assert not run.is_reached_after(LATER - 1)
     run.logs("diagnosticEvent", "x", "y")
     assert not run.is_reached_after(LATER - 1)
@@ -215,13 +214,3 @@ def test_the_engine_goes_on_by_itself_after_other_failures(run: Run, op: str) ->
     failed_deletion(run, op)
 
     assert not run.is_reached_after(10 * LATER)
-
-
-def test_a_line_is_read_when_it_is_complete(run: Run) -> None:
-    failed_deletion(run)
-    text = run.log.read_text()
-    run.log.write_text(text[:-20])
-    assert not run.is_reached_after(10 * LATER)
-    run.log.write_text(text)
-    assert not run.is_reached_after(LATER - 1)
-    assert run.is_reached_after(1)
