@@ -40,9 +40,6 @@ def plan(*resources: dict[str, Any], op: str = "create") -> Any:
 def test_a_create_whose_needs_are_all_in_the_state_may_have_begun() -> None:
     assert list(candidates(plan(PLANNED), STATE)) == [PLANNED]
     assert len(list(candidates(plan({**PLANNED, "dependencies": None}), STATE))) == 1
-
-
-def test_a_create_that_waits_for_another_one_has_not_begun() -> None:
     waiting = resource(f"{PARENT}$type::principal", parent=PARENT, dependencies=[APPLICATION])
     assert list(candidates(plan(PLANNED), STATE[:2])) == [], "no parent"
     assert list(candidates(plan(PLANNED), [STATE[0], STATE[2]])) == [], "no provider"
@@ -82,6 +79,7 @@ def test_what_a_plan_masks_or_does_not_know_is_no_input() -> None:
 
 def test_an_orphan_is_entered_behind_its_needs_and_read_before_use() -> None:
     state: Any = {"version": 3, "deployment": {"manifest": {}, "resources": STATE}}
+    assert Orphan(PLANNED, "/applications/1").name == "hc1-kms-entra-application"
 
     entered: Any = settled(state, [Orphan(PLANNED, "/applications/1")])
 
@@ -170,7 +168,3 @@ def test_a_state_without_some_resources_depends_on_none_of_them() -> None:
     assert root == {**STATE[0], "dependencies": [], "propertyDependencies": {}}
     properties = {"clientId": [], "tenantId": [], "scope": [PROVIDER]}
     assert kept == {**gate, "dependencies": [PROVIDER], "propertyDependencies": properties}
-
-
-def test_the_name_of_an_orphan_is_that_in_the_program() -> None:
-    assert Orphan(PLANNED, "/applications/1").name == "hc1-kms-entra-application"

@@ -107,6 +107,10 @@ def test_a_search_follows_for_what_depends_on_what_was_entered(
     [entered] = answers.imported["deployment"]["resources"]
     assert (entered["urn"], entered["id"], entered["refreshBeforeUpdate"]) == (f"{URN}-role", "/roles/1", True)
     assert [answers.asked.count(command) for command in ("stack import", "up")] == [2, 1]
+    orphans.append(VAULT)
+    done = idstack("recover", "--stack", "dev", "--no-up", "--yes", "--json")
+    assert json.loads(done.output) == {"stack": "dev", "entered": {"vault-vault": "/vaults/kv"}}
+    assert answers.asked[-1] == "stack import"
 
 
 def test_without_a_word_nothing_is_entered_into_a_stack_on_azure(
@@ -169,30 +173,22 @@ def torn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return file
 
 
-def test_a_stack_that_was_never_written_whole_is_made_and_brought_up(
+def test_a_stack_that_was_never_written_whole_is_made_and_brought_up_unless_a_copy_is_torn_too(
     answers: EngineAnswers, orphans: list[Orphan], idstack: Idstack, torn: Path
 ) -> None:
     answers.to("stack", (0, "[]", ""))
-    done = idstack("recover", "--stack", "dev", "--yes")
-    assert done.code == 0, done.error
-    assert f"is empty now; the file is kept as {torn}.damaged" in done.output.replace("\n", "")
-    assert [" ".join(call.split()[:3]) for call in answers.calls[:3]] == [
-        "stack ls --json",
-        "stack init dev",
-        "refresh --yes --non-interactive",
-    ]
-    assert answers.asked[-1] == "up"
-
-
-def test_a_first_run_without_a_whole_copy_is_not_gone_on_with(
-    answers: EngineAnswers, orphans: list[Orphan], idstack: Idstack, torn: Path
-) -> None:
     torn.with_name("dev.json.bak").write_text('{"version"')
-    answers.to("stack", (0, "[]", ""))
     done = idstack("recover", "--stack", "dev", "--yes")
     assert done.code == 1
     assert "`.venv/bin/idstack sweep --stack dev` lists the applications" in " ".join(done.error.split())
-    assert [" ".join(call.split()[:3]) for call in answers.calls] == ["stack ls --json", "stack init dev"]
+    made = ["stack ls", "stack init"]
+    assert answers.asked == made
+    torn.with_name("dev.json.bak").unlink()
+    torn.touch()
+    done = idstack("recover", "--stack", "dev", "--yes")
+    assert done.code == 0, done.error
+    assert f"is empty now; the file is kept as {torn}.damaged" in done.output.replace("\n", "")
+    assert answers.asked[2:] == [*made, "refresh", "stack export", "up"]
 
 
 @pytest.mark.parametrize("command", ["up", "status", "recover"])
@@ -270,14 +266,16 @@ def test_what_a_deleted_application_had_leaves_the_state_but_its_certificates(
     assert only_one_left.asked.count("refresh") == 2
 
 
-def test_a_refresh_that_fails_for_another_reason_ends_the_command(
-    only_one_left: EngineAnswers, idstack: Idstack
+def test_a_refresh_that_fails_for_another_reason_or_is_interrupted_removes_nothing(
+    only_one_left: EngineAnswers, idstack: Idstack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     only_one_left.to("stack export", (0, json.dumps({"deployment": {"resources": _credential("one")}}), ""))
     only_one_left.to("refresh", (255, "", "error: refresh failed"))
     done = idstack("recover", "--stack", "dev", "--yes")
-    assert done.code == 1
-    assert "`pulumi refresh` ended with code 255" in done.error
+    assert (done.code, "`pulumi refresh` ended with code 255" in done.error) == (1, True)
+    monkeypatch.setattr("ops.stack.pulumi_runs.run_streaming", lambda *_, **__: Ended(255, "", "SIGTERM"))
+    done = idstack("recover", "--stack", "dev", "--yes")
+    assert done.error.startswith("idstack: interrupted by SIGTERM: `pulumi refresh` has finished its operations")
     assert "stack import" not in only_one_left.asked
 
 
@@ -295,13 +293,6 @@ def test_another_cluster_of_the_same_name_is_asked_at_its_own_address(
     assert alone.endswith(f"--yes --skip-preview --target {provider['urn']} --stack dev")
     steps = [step for step in answers.asked if step in ("refresh", "up")]
     assert steps == ["refresh", "up", "refresh", "up"]
-
-
-def test_no_up_settles_only(answers: EngineAnswers, orphans: list[Orphan], idstack: Idstack) -> None:
-    orphans.append(VAULT)
-    done = idstack("recover", "--stack", "dev", "--no-up", "--yes", "--json")
-    assert json.loads(done.output) == {"stack": "dev", "entered": {"vault-vault": "/vaults/kv"}}
-    assert answers.asked[-1] == "stack import"
 
 
 def test_the_lock_of_a_dead_owner_is_taken_away(
@@ -343,15 +334,6 @@ def test_no_request_takes_away_the_lock_of_an_owner_that_runs(
     assert done.code == 1
     assert f"(pid {living}, since 2026-11-21T17:13:57Z), which still runs; wait until it ends" in done.error
     assert answers.asked == ["refresh"]
-
-
-def test_an_interrupted_refresh_removes_nothing(only_one_left: EngineAnswers, idstack: Idstack) -> None:
-    only_one_left.to("refresh", (255, "", ""))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ops.stack.pulumi_runs.run_streaming", lambda *_, **__: Ended(255, "", "SIGTERM"))
-        done = idstack("recover", "--stack", "dev", "--yes")
-    assert done.error.startswith("idstack: interrupted by SIGTERM: `pulumi refresh` has finished its operations")
-    assert only_one_left.asked == []
 
 
 @pytest.mark.parametrize("command", ["up", "down"])

@@ -55,7 +55,4 @@ def test_what_is_not_registered_is_named(world: ArmWorld) -> None:
     heading, *lines = withdrawn_since(Engine("dev"), state(owner.object_id))
     assert heading.endswith("The next run replaces them, or asks about one that the vault shows:")
     assert lines == [f"  certificate-b: {SECOND.thumbprint}"]
-
-
-def test_of_an_application_that_is_gone_nothing_is_said() -> None:
-    assert withdrawn_since(Engine("dev"), state("6f2c1e7a-0000-4000-8000-00000000aaaa")) == []
+    assert withdrawn_since(Engine("dev"), state("6f2c1e7a-0000-4000-8000-00000000aaaa")) == [], "it is gone"
