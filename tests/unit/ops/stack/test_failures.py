@@ -12,6 +12,7 @@ from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.failures import NoSuchStackError, backend_failure, disk_failure, remedies
 from ops.stack.lock import LockedError
+from tests.unit.golden_report import reviewed_file
 from tests.unit.ops.conftest import FakeEngine
 
 AZURE = "azblob://pulumi-state?storage_account=stdev"
@@ -22,6 +23,7 @@ Attempted credentials:
 		GET http://169.254.169.254/metadata/identity/oauth2/token
 		RESPONSE 403: 403 Forbidden
 """  # noqa: E501
+SECRETS = "error: getting stack configuration: get stack secrets manager: "
 NOT_SET = "passphrase must be set with PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE environment variables"
 REFUSED = """\
 error: read ".pulumi/meta.yaml": blob (key ".pulumi/meta.yaml") (code=Unknown): GET https://stx.blob.core.windows.net/state/.pulumi%2Fmeta.yaml
@@ -35,74 +37,46 @@ io.(*PipeReader).CloseWithError(...)
 gocloud.dev/blob/azureblob.(*writer).Close(0x89076da3db0)
 github.com/pulumi/pulumi/pkg/v3/backend/diy.(*diyBackend).{caller}(0x89077373830, {{0x4728ed0, 0x89077425800}})
 """
-SET = "set PULUMI_CONFIG_PASSPHRASE, or PULUMI_CONFIG_PASSPHRASE_FILE to a file that has it. Nothing was changed"
-
-
-@pytest.mark.parametrize(
-    ("errors", "backend", "message"),
-    [
-        (
-            "error: PULUMI_ACCESS_TOKEN must be set for login during non-interactive CLI sessions",
-            None,
-            "the state of the stack dev cannot be located: Pulumi.dev.yaml records no `idstack:backend`, "
-            "PULUMI_BACKEND_URL is not set, and there is no login. `.venv/bin/idstack pulumi --stack dev -- config set "
-            "backend 'azblob://<container>?storage_account=<account>'` records it, or `.venv/bin/idstack pulumi "
-            "--stack dev -- login` uses Pulumi Cloud",
-        ),
-        (
-            "error: no stack named 'dev' found",
-            AZURE,
-            f"the backend {AZURE} has no stack dev. If it is in another one, name that as `idstack:backend` in "
-            "Pulumi.dev.yaml; `.venv/bin/idstack init dev` creates a new one",
-        ),
-        (
-            "error: no stack named 'organization/idstack/local' found",
-            "file:///srv/states",
-            "the backend file:///srv/states has no stack local: `.venv/bin/idstack up --stack local` creates it",
-        ),
-        (
-            "error: getting stack configuration: get stack secrets manager: incorrect passphrase",
-            AZURE,
-            f"the passphrase is not the one that encrypts the secrets of the stack dev: {SET}",
-        ),
-        (
-            f"error: getting stack configuration: get stack secrets manager: {NOT_SET}",
-            AZURE,
-            f"the passphrase is missing, the one that encrypts the secrets of the stack dev: {SET}",
-        ),
-        (
-            TOKEN,
-            AZURE,
-            f"the backend {AZURE} cannot be read (failed to acquire a token). Sign in with `az login` (in CI: the "
-            "variables AZURE_CLIENT_ID and AZURE_TENANT_ID) with an identity that has the role Storage Blob Data "
-            "Reader on the container. If the address is wrong, correct `idstack:backend` in Pulumi.dev.yaml",
-        ),
-        (
-            'error: unable to open state directory "file:///srv/my states": stat /srv/my states: no such file or '
-            "directory",
-            "file:///srv/my states",
-            "the backend file:///srv/my states is a folder that does not exist. Mount it; if this is its first stack, "
-            "create it: `mkdir -p '/srv/my states'`. If the address is wrong, correct `idstack:backend` in "
-            "Pulumi.dev.yaml. Then run the command again",
-        ),
-        (
-            REFUSED,
-            AZURE,
-            "the signed-in identity may not use the container of the state, stx.blob.core.windows.net/state. To read a "
-            "stack requires the role Storage Blob Data Reader on the container, to change one Storage Blob Data "
-            "Contributor (docs/guides/pull-requests.md); a new assignment takes effect within ten minutes",
-        ),
-    ],
-    ids=[
-        *("no login", "no stack", "no local stack", "wrong passphrase", "no passphrase", "no sign-in", "no folder"),
-        "refused",
-    ],
+GOLDEN = Path(__file__).parent / "golden/failures.txt"
+FAILURES: dict[str, tuple[str, str | None]] = {
+    "no login": ("error: PULUMI_ACCESS_TOKEN must be set for login during non-interactive CLI sessions", None),
+    "no stack": ("error: no stack named 'dev' found", AZURE),
+    "no local stack": ("error: no stack named 'organization/idstack/local' found", "file:///srv/states"),
+    "wrong passphrase": (f"{SECRETS}incorrect passphrase", AZURE),
+    "no passphrase": (f"{SECRETS}{NOT_SET}", AZURE),
+    "no sign-in": (TOKEN, AZURE),
+    "no folder": (
+        'error: unable to open state directory "file:///srv/my states": stat /srv/my states: no such file or directory',
+        "file:///srv/my states",
+    ),
+    "refused": (REFUSED, AZURE),
+}
+REMEDIES = (
+    'Status=404 Code="ContainerNotFound" Message="The specified container does not exist."',
+    'Code="RequestDisallowedByPolicy" Message="It was disallowed by policy."',
+    f"namespaces is forbidden: User does not have access to the resource in Azure. {DENIAL}.",
+    "Detected that /home/p/plugins/resource-azuread-v6/pulumi-resource-azuread exited prematurely.",
+    'Code="ScopeLocked" Message="The scope cannot perform write operation"',
+    'Code="MissingSubscriptionRegistration" Message="The subscription is not registered to use namespace '
+    "'Microsoft.KeyVault'. See https://aka.ms/rps-not-found",
+    'Code="LinkedAuthorizationFailed" Message="It may not join"',
+    'Code="RoleAssignmentLimitExceeded" Message="No more"',
+    'Code="VaultAlreadyExists" Message="It is in use."',
+    "cannot complete a resource 'urn:pulumi:dev::idstack::x::hc1-disk-class' whose registration isn't pending",
 )
-def test_a_failure_is_told_with_what_to_do(errors: str, backend: str | None, message: str) -> None:
-    found = backend_failure(errors, "dev", backend)
 
-    assert str(found) == message
-    assert isinstance(found, NoSuchStackError) == ("no stack named" in errors)
+
+def test_a_failure_and_a_refusal_in_a_run_are_told_with_what_to_do() -> None:
+    """`make golden` writes the file again: read its diff as a user would."""
+    told: dict[str, str] = {}
+    for name, (errors, backend) in FAILURES.items():
+        found = backend_failure(errors, "dev", backend)
+        assert isinstance(found, NoSuchStackError) == ("no stack named" in errors)
+        told[name] = str(found)
+    for message in REMEDIES:
+        event = json.dumps({"diagnosticEvent": {"urn": "urn:pulumi:dev::idstack::x::a", "message": message}})
+        [told[message]] = remedies([event, event], "dev", "up")
+    reviewed_file(GOLDEN, "\n".join(f"## {name}\n{text}\n" for name, text in told.items()))
 
 
 @pytest.mark.parametrize(
@@ -199,53 +173,6 @@ def test_a_lock_that_is_cut_short_is_named_and_recover_may_remove_it(
         Engine("dev").refresh()
     assert locked.value.is_abandoned
     assert "`.venv/bin/idstack recover --stack dev` unlocks the stack" in str(locked.value)
-
-
-@pytest.mark.parametrize(
-    ("message", "told"),
-    [
-        (
-            'Status=404 Code="ContainerNotFound" Message="The specified container does not exist."',
-            "the blob container of an OIDC issuer is missing, and azure-native cannot refresh it. ",
-        ),
-        (
-            'Code="RequestDisallowedByPolicy" Message="It was disallowed by policy."',
-            "an assignment of Azure Policy forbids the resource as it is configured: ",
-        ),
-        (
-            f"namespaces is forbidden: User does not have access to the resource in Azure. {DENIAL}.",
-            "Azure RBAC authorizes",
-        ),
-        (
-            "Detected that /home/p/plugins/resource-azuread-v6/pulumi-resource-azuread exited prematurely.",
-            "the plugin azuread ended unexpectedly, as if it was killed or ran out of memory. The resource in progress "
-            "may exist: `.venv/bin/idstack recover --stack dev` finds it, and continues",
-        ),
-        ('Code="ScopeLocked" Message="The scope cannot perform write operation"', "a management lock forbids"),
-        (
-            'Code="MissingSubscriptionRegistration" Message="The subscription is not registered to use namespace '
-            "'Microsoft.KeyVault'. See https://aka.ms/rps-not-found",
-            "the subscription does not have a resource provider: `az provider register",
-        ),
-        (
-            'Code="LinkedAuthorizationFailed" Message="It may not join"',
-            "the deployer lacks a role in Azure: `.venv/bin/idstack rbac <object id> --azure --stack dev` prints",
-        ),
-        ('Code="RoleAssignmentLimitExceeded" Message="No more"', "a quota or limit of Azure is reached"),
-        ('Code="VaultAlreadyExists" Message="It is in use."', "a name that is unique in all of Azure"),
-        (
-            "cannot complete a resource 'urn:pulumi:dev::idstack::x::hc1-disk-class' whose registration isn't pending",
-            "nothing is wrong with hc1-disk-class: the engine has skipped them, because a dependency failed. They are "
-            "unchanged, and the next run continues with them",
-        ),
-    ],
-)
-def test_a_refusal_in_a_run_is_told_with_what_to_do(message: str, told: str) -> None:
-    event = json.dumps({"diagnosticEvent": {"urn": "urn:pulumi:dev::idstack::x::a", "message": message}})
-
-    [remedy] = remedies([event, event], "dev", "up")
-
-    assert remedy.startswith(told)
 
 
 def test_a_destruction_runs_again_and_other_lines_have_no_remedy() -> None:
