@@ -81,9 +81,10 @@ def test_a_record_that_is_cited_exists() -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
 def test_a_command_in_a_document_exists(document: Path) -> None:
+    """Between back quotes; `test_pages.py` parses whole console lines."""
     text = document.read_text(encoding="utf-8")
 
-    assert not [problem for line in _command_lines(text) if (problem := _problem(line))]
+    assert not [problem for line in _spans(text) if (problem := _problem(line))]
 
 
 @pytest.mark.parametrize(
@@ -114,12 +115,6 @@ def _is_ours(path: str) -> bool:
 def _spans(text: str) -> Iterator[str]:
     """What stands between single back quotes."""
     return (" ".join(span.split()) for span in re.findall(r"`([^`]+)`", FENCE.sub("", text)))
-
-
-def _command_lines(text: str) -> Iterator[str]:
-    """Commands between back quotes, and after a prompt."""
-    yield from _spans(text)
-    yield from re.findall(r"^\$ (.+)$", text, re.MULTILINE)
 
 
 def _problem(line: str) -> str | None:

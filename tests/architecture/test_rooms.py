@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Final
@@ -56,12 +56,7 @@ print([name for name in loaded if "." in name and not name.startswith(own)])
 def test_a_room_imports_only_the_rooms_below_it(room: str) -> None:
     assert files(room), f"nothing is in {room}: is it still called that?"
     forbidden = {*ROOMS, "tests"} - ROOMS[room] - {room}
-    assert not [
-        f"{place(file, line)} imports {module}"
-        for file in files(room)
-        for line, module in imports(file)
-        if _room(module) in forbidden
-    ]
+    assert not _imported(room, lambda module: _room(module) in forbidden)
 
 
 @pytest.mark.parametrize("tool", _TOOLS)
@@ -94,37 +89,23 @@ def test_no_two_rooms_need_each_other() -> None:
 
 
 def test_the_tests_use_what_the_local_cloud_offers_to_tests() -> None:
-    assert not [
-        f"{place(file, line)} imports {module}"
-        for file in files("tests")
-        for line, module in imports(file)
-        if module.split(".")[0] in {"localcloud", "emulated"} and not module.startswith("localcloud.testing.")
-    ]
+    clouds = {"localcloud", "emulated"}
+    assert not _imported(
+        "tests", lambda module: module.split(".")[0] in clouds and not module.startswith("localcloud.testing.")
+    )
 
 
-@pytest.mark.parametrize("room", ["identity", "ops"])
-def test_these_rooms_know_nothing_of_pulumi(room: str) -> None:
-    assert not [
-        f"{place(file, line)} imports {module}"
-        for file in files(room)
-        for line, module in imports(file)
-        if module.startswith("pulumi")
-    ]
-
-
-def test_requests_to_azure_need_no_management_cluster() -> None:
-    assert not [
-        f"{place(file, line)} imports {module}"
-        for file in files("identity/azure")
-        for line, module in imports(file)
-        if module.startswith("identity.aks")
-    ]
+@pytest.mark.parametrize(
+    ("room", "unknown"), [("identity", "pulumi"), ("ops", "pulumi"), ("identity/azure", "identity.aks")]
+)
+def test_a_room_knows_nothing_of_what_it_has_to_work_without(room: str, unknown: str) -> None:
+    """Identities and commands without Pulumi, requests to Azure without a management cluster."""
+    assert not _imported(room, lambda module: module.startswith(unknown))
 
 
 def test_set_up_needs_the_standard_library_alone() -> None:
-    for file in files("tools"):
-        for line, module in imports(file):
-            assert module.split(".")[0] in {*sys.stdlib_module_names, "tools"}, place(file, line)
+    own = {*sys.stdlib_module_names, "tools"}
+    assert not _imported("tools", lambda module: module.split(".")[0] not in own)
 
 
 def test_the_package_for_pods_works_without_this_program(tmp_path: Path) -> None:
@@ -146,12 +127,16 @@ def test_the_package_for_pods_works_without_this_program(tmp_path: Path) -> None
 def test_packages_that_mypy_skips_are_imported_by_submodule() -> None:
     """`import pulumi_kubernetes as k8s` would be Any, and nothing below it checked (pyproject.toml says why)."""
     skipped = {"pulumi_azure_native", "pulumi_kubernetes"}
-    assert not [
+    assert not [found for room in (*ROOMS, "tests") for found in _imported(room, skipped.__contains__)]
+
+
+def _imported(room: str, is_meant: Callable[[str], bool]) -> list[str]:
+    """The places where a room imports such modules."""
+    return [
         f"{place(file, line)} imports {module}"
-        for room in (*ROOMS, "tests")
         for file in files(room)
         for line, module in imports(file)
-        if module in skipped
+        if is_meant(module)
     ]
 
 
