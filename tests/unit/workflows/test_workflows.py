@@ -120,8 +120,9 @@ def test_the_projects_own_checks_run_for_the_project_alone() -> None:
     for name in _OF_THE_PROJECT:
         [job] = jobs_of(name).values()
         assert job["if"] == "vars.IDSTACK_PROJECT_CI == 'true'", name
-    [ci] = jobs_of("ci.yml").values()
+    [ci], [storm] = (jobs_of(name).values() for name in ("ci.yml", "storm.yml"))
     assert ci["if"] == "vars.IDSTACK_STACKS == '' || vars.IDSTACK_PROJECT_CI == 'true'"
+    assert storm["strategy"]["matrix"]["plan"] == ["", *PLANS], "each night every named plan is carried out"
 
 
 @pytest.mark.parametrize("file", ["preview-stack.yml", "rehearse-stack.yml"])
@@ -130,15 +131,11 @@ def test_the_job_that_comments_does_not_check_out_the_pull_request(file: str) ->
 
     assert job["permissions"] == {"pull-requests": "write"}
     assert not any("uses" in step for step in job["steps"])
-
-
-def test_a_rehearsal_needs_no_identity_and_comments_for_branches_alone() -> None:
-    [every] = jobs_of("rehearse.yml").values()
-    jobs = jobs_of("rehearse-stack.yml")
-
-    assert every["if"] == _HAS_STACKS, "forks are rehearsed as well"
-    assert jobs["rehearse"]["permissions"] == {"contents": "read"}
-    assert _SAME_REPOSITORY in jobs["comment"]["if"]
+    if file == "rehearse-stack.yml":
+        [every] = jobs_of("rehearse.yml").values()
+        assert every["if"] == _HAS_STACKS, "forks are rehearsed as well"
+        assert jobs_of(file)["rehearse"]["permissions"] == {"contents": "read"}, "it needs no identity"
+        assert _SAME_REPOSITORY in job["if"]
 
 
 def test_a_stack_goes_up_after_its_approval_and_the_stack_before_it() -> None:
@@ -232,12 +229,6 @@ def test_nobody_waits_for_an_approval_but_behind_the_look_at_its_reviewers() -> 
     assert jobs["reviewers"]["permissions"] == {"actions": "read"}
     for file in ("fleet.yml", "recover.yml", "up-stack.yml"):
         assert jobs_of(file)["approval"]["permissions"] == {"actions": "read"}
-
-
-def test_every_named_plan_of_the_storm_is_carried_out_each_night() -> None:
-    [job] = jobs_of("storm.yml").values()
-
-    assert job["strategy"]["matrix"]["plan"] == ["", *PLANS]
 
 
 @workflows

@@ -75,57 +75,39 @@ def test_what_another_stack_has_in_its_state_is_that_stacks(azure: AzureClient) 
     assert looked.objection("kubernetes:core/v1:Namespace", "clusters-hc1") is None
 
 
-def assigned(world: ArmWorld, principal: str, kind: str = "ServicePrincipal") -> None:
+def assigned(world: ArmWorld, principal: str, kind: str) -> None:
     properties = {"roleDefinitionId": READER, "principalId": principal, "principalType": kind}
     assert world.call("PUT", ROLE, {"properties": properties}).status_code == 201
 
 
-def test_a_role_of_somebody_who_lives_is_his(azure: AzureClient, world: ArmWorld) -> None:
-    world.group("identity-local")
-    principal = world.principal().object_id
-    assigned(world, principal)
-
-    assert (
-        whose(azure).objection(resource_types.ROLE_ASSIGNMENT, ROLE, "another")
-        == f"it is a role of someone ({principal}), which exists"
-    )
-    siblings = Contents(principals=frozenset({principal.lower()}))
-    assert whose(azure, other=siblings).objection(resource_types.ROLE_ASSIGNMENT, ROLE) == (
-        f"it is a role of the stack prod, whose identity {principal.lower()} exists"
-    )
-    assert whose(azure).objection(resource_types.ROLE_ASSIGNMENT, ROLE, principal.upper()) is None, (
-        "the program wants it for him"
-    )
-    own = Contents(texts=frozenset({principal.lower()}))
-    assert whose(azure, own=own).objection(resource_types.ROLE_ASSIGNMENT, ROLE) is None
-    world.cloud.directory.delete_service_principal(principal)
-    assert whose(azure).objection(resource_types.ROLE_ASSIGNMENT, ROLE) is None, "who is gone has none"
-
-
-def test_a_role_of_somebody_of_whom_graph_tells_nothing_may_be_his(
-    azure: AzureClient, world: ArmWorld, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kind", ["ServicePrincipal", "User", "Group"])
+def test_a_role_of_somebody_who_lives_is_his_and_a_persons_is_never_adopted(
+    azure: AzureClient, world: ArmWorld, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    world.group("identity-local")
-    principal = world.principal().object_id
-    assigned(world, principal)
+    def objection(of: AdoptionGuard | None = None, wanted: str = "another") -> str | None:
+        return (of or whose(azure)).objection(resource_types.ROLE_ASSIGNMENT, ROLE, wanted)
 
     def refused(self: AzureClient, path: str) -> None:
         raise AzureRefusedError("403")
 
-    monkeypatch.setattr(AzureClient, "directory_object", refused)
-    assert (
-        whose(azure).objection(resource_types.ROLE_ASSIGNMENT, ROLE)
-        == f"it is a role of {principal.lower()}, which may exist: 403"
-    )
-
-
-@pytest.mark.parametrize("kind", ["User", "Group"])
-def test_a_role_of_a_person_is_never_adopted(azure: AzureClient, world: ArmWorld, kind: str) -> None:
     world.group("identity-local")
     person = "0c5f1f7e-0000-4000-8000-00000000000c"
-    assigned(world, person, kind)
+    principal = world.principal().object_id if kind == "ServicePrincipal" else person
+    assigned(world, principal, kind)
+    if principal == person:
+        assert objection() == f"it is a role of {principal}, a {kind}"
+        return
 
-    assert whose(azure).objection(resource_types.ROLE_ASSIGNMENT, ROLE) == f"it is a role of {person}, a {kind}"
+    assert objection() == f"it is a role of someone ({principal}), which exists"
+    siblings = whose(azure, other=Contents(principals=frozenset({principal.lower()})))
+    assert objection(siblings) == f"it is a role of the stack prod, whose identity {principal.lower()} exists"
+    assert objection(wanted=principal.upper()) is None, "the program wants it for him"
+    assert objection(whose(azure, own=Contents(texts=frozenset({principal.lower()})))) is None
+    with monkeypatch.context() as patch:
+        patch.setattr(AzureClient, "directory_object", refused)
+        assert objection() == f"it is a role of {principal.lower()}, which may exist: 403"
+    world.cloud.directory.delete_service_principal(principal)
+    assert objection() is None, "who is gone has none"
 
 
 def test_an_application_that_somebody_else_can_use_is_refused_by_name(azure: AzureClient, world: ArmWorld) -> None:

@@ -48,34 +48,26 @@ class FakeAzure:
     refused: AzureRefusedError | None = None
     assigned: list[tuple[str, Any]] = field(default_factory=list)
 
-    def resource(self, resource_id: str, api_version: str) -> Any:
-        if self.refused is not None:
-            raise self.refused
-        return self.by_id.get(resource_id)
-
-    def resources(self, collection: str, api_version: str, condition: str | None = None) -> list[Any]:
-        if self.refused is not None:
-            raise self.refused
-        if condition is None:
-            return list(self.by_id.get(collection, ()))
-        return [assignment for owner, assignment in self.assigned if f"assignedTo('{owner}')" in str(condition)]
-
-    def public_document(self, url: str) -> Any:
-        answer = self.by_id.get(url)
+    def resource(self, resource_id: str, api_version: str = "") -> Any:
+        answer = self.refused or self.by_id.get(resource_id)
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+    public_document = resource
+
+    def resources(self, collection: str, api_version: str, condition: str | None = None) -> list[Any]:
+        if condition is None or self.refused is not None:
+            return list(self.resource(collection) or ())
+        return [assignment for owner, assignment in self.assigned if f"assignedTo('{owner}')" in str(condition)]
 
     def directory_object(self, path: str) -> Any:
         return {"value": [{"id": "t", "name": "n", "subject": "s", "issuer": "i"}]} if "federated" in path else None
 
     def directory_objects(self, path: str, condition: str) -> list[Any]:
-        if self.refused is not None:
-            raise self.refused
+        self.resource(path)
         held = {"/applications": self.applications, "/servicePrincipals": self.principals}[path]
-        return [
-            directory_object for client_id, directory_object in held.items() if condition == f"appId eq '{client_id}'"
-        ]
+        return [found for client_id, found in held.items() if condition == f"appId eq '{client_id}'"]
 
 
 def read(azure: FakeAzure, *parts: Part) -> AzureView:
@@ -119,9 +111,11 @@ def test_a_registered_certificate_is_known_by_its_thumbprint(identifier: str, th
     found = known(read(azure, Part.APPLICATIONS).applications[client])
 
     end = datetime(2027, 2, 21, 4, 25, 29, tzinfo=UTC)
-    added = [f"registered certificate {thumbprint} of app ({key_id})" for key_id in (identifier,)]
-    added += ["registered certificate None of app (None)", "federated credential n of app (t), for s of i"]
-    assert found == SeenApplication(certificates={thumbprint: end}, is_enabled=None, added=tuple(added))
+    added = (
+        f"registered certificate {thumbprint} of app ({identifier})",
+        *("registered certificate None of app (None)", "federated credential n of app (t), for s of i"),
+    )
+    assert found == SeenApplication(certificates={thumbprint: end}, is_enabled=None, added=added)
     azure.principals[client] = {"id": "p", "accountEnabled": False}
     found = known(read(azure, Part.APPLICATIONS).applications[client])
     assert found is not None
@@ -130,17 +124,11 @@ def test_a_registered_certificate_is_known_by_its_thumbprint(identifier: str, th
     assert asked == dict.fromkeys(one.client_id for one in STATE.identities if one.generation), "the stack's alone"
 
 
-def test_a_vault_is_its_tenant_its_kind_of_access_and_its_network() -> None:
+def test_the_add_on_is_whether_it_runs_and_a_vault_its_tenant_kind_of_access_and_network() -> None:
     properties = {"tenantId": "t", "networkAcls": {"defaultAction": "Deny"}, "publicNetworkAccess": "Disabled"}
-
-    view = read(FakeAzure({STATE.vault_id: {"properties": properties}}), Part.VAULT)
-
-    assert view.vault == VaultRecord(
+    assert read(FakeAzure({STATE.vault_id: {"properties": properties}}), Part.VAULT).vault == VaultRecord(
         tenant_id="t", uses_roles=False, public_network_access="Disabled", default_action="Deny"
     )
-
-
-def test_the_add_on_is_whether_it_runs_and_its_text() -> None:
     config = {"enableSecretRotation": "false", "rotationPollInterval": "2m"}
     profiles = {"azureKeyvaultSecretsProvider": {"enabled": True, "config": config}}
     cluster = str(STATE.management_cluster)
@@ -207,10 +195,6 @@ def azure(found: dict[str, Any]) -> AzureClient:
     return cast("AzureClient", FakeAzure(found))
 
 
-def test_an_issuer_is_the_keys_that_anybody_gets_there() -> None:
-    assert read_issuer(azure(PUBLISHED), ISSUER) == SeenIssuer(keys=("kid-1",))
-
-
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
@@ -223,16 +207,14 @@ def test_an_issuer_is_the_keys_that_anybody_gets_there() -> None:
     ids=["discovery", "jwks", "another-issuer", "no-keys", "closed"],
 )
 def test_what_keeps_entra_id_from_the_keys_is_the_issuers_problem(changes: dict[str, Any], problem: str) -> None:
+    assert read_issuer(azure(PUBLISHED), ISSUER) == SeenIssuer(keys=("kid-1",))
     found = read_issuer(azure({**PUBLISHED, **changes}), ISSUER)
 
     assert found.keys == ()
     assert found.problem.startswith(problem)
-
-
-@pytest.mark.parametrize("status", [None, 503], ids=["no-answer", "server-error"])
-def test_an_issuer_that_does_not_answer_here_is_not_blamed(status: int | None) -> None:
-    with pytest.raises(AzureRefusedError):
-        read_issuer(azure({DISCOVERY: AzureRefusedError("no route", status)}), ISSUER)
+    for status in (None, 503):  # no answer here is not blamed on it
+        with pytest.raises(AzureRefusedError):
+            read_issuer(azure({DISCOVERY: AzureRefusedError("no route", status)}), ISSUER)
 
 
 def test_a_managed_identity_has_its_federated_credentials() -> None:

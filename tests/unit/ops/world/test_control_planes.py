@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from identity.aks.api_server import ApiServer
-from localcloud.testing.hosts import Serve
 from ops.world.cluster_state import read_control_planes
 from ops.world.expected import StackState
 from ops.world.probes import ProbeResult, ProbeResults, SeenReport
 from ops.world.seen import Part, SeenContainer, SeenControlPlane, SeenWarning, Unread, known
 from tests.unit.access_world import FakeApiServer
-from tests.unit.ops.cluster_access import access_to
 from tests.unit.ops.doctor import worlds
 from tests.unit.ops.stacks import refused, report
-from tests.unit.ops.world.test_cluster_state import HOSTED_CLUSTER, POD_STATUSES, pod_status
+from tests.unit.ops.world.test_cluster_state import HOSTED_CLUSTER, POD_STATUSES, pod_status, server
+
+__all__ = ["server"]
 
 STATE = worlds.state(worlds.healthy())
 CORE = "/api/v1/namespaces/clusters-hc1"
@@ -37,23 +36,13 @@ def pod(name: str = POD, *, address: str = "10.0.0.7", port: int = 8080, **metad
         "env": [{"name": "POD_IP", "valueFrom": {}}, {"name": "FILE", "value": "/mnt/certs/x"}],
         "volumeMounts": [{"name": "cert", "mountPath": "/mnt/certs/"}],
     }
-    source = {
-        "driver": "secrets-store.csi.k8s.io",
-        "volumeAttributes": {"secretProviderClass": "managed-azure-ingress"},
-    }
+    attributes = {"volumeAttributes": {"secretProviderClass": "managed-azure-ingress"}}
+    mounted = {"name": "cert", "csi": {"driver": "secrets-store.csi.k8s.io", **attributes}}
     labels = {"app.kubernetes.io/name": "credential-probe"}
+    own = {"name": name, "namespace": "clusters-hc1", "labels": labels, "creationTimestamp": CREATED}
     return {
-        "metadata": {
-            "name": name,
-            "namespace": "clusters-hc1",
-            "labels": labels,
-            "creationTimestamp": CREATED,
-            **metadata,
-        },
-        "spec": {
-            "containers": [container],
-            "volumes": [{"name": "cert", "csi": source}, {"name": "tmp", "emptyDir": {}}],
-        },
+        "metadata": own | metadata,
+        "spec": {"containers": [container], "volumes": [mounted, {"name": "tmp", "emptyDir": {}}]},
         "status": {
             "phase": "Running",
             "podIP": address,
@@ -78,12 +67,6 @@ def api() -> FakeApiServer:
     normal = {**newer, "type": "Normal"}
     api.documents[f"{CORE}/events"] = {"items": [newer, of_a_set, normal]}
     return api
-
-
-@pytest.fixture
-def server(api: FakeApiServer, serve_plain: Serve) -> Iterator[ApiServer]:
-    with access_to(serve_plain(api.app())).api_server({}) as server:
-        yield server
 
 
 def seen(

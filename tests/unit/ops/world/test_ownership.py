@@ -53,10 +53,6 @@ def test_an_owner_is_the_component_that_a_resource_is_below(resource: Any, expec
     assert owner(resource) == expected
 
 
-def test_a_resource_without_known_parents_is_nobodys() -> None:
-    assert Ownership({}).owner(identity("hc1", "kms")["urn"]) == ResourceOwner()
-
-
 @pytest.mark.parametrize(
     ("roles", "holder"),
     [
@@ -77,6 +73,7 @@ def test_what_waits_for_its_deletion_has_no_owner() -> None:
     first["delete"] = True
 
     assert by_owner(with_parents(first, second), ROLE) == {KMS: [second]}
+    assert Ownership({}).owner(second["urn"]) == ResourceOwner(), "nor has one without known parents"
 
 
 SCOPE = "/subscriptions/s/resourceGroups/hc1-managed"
@@ -108,6 +105,9 @@ def test_it_knows_its_owner_its_things_and_its_principals() -> None:
     )
 
     assert contents.owner == "owner-1"
+    stacks = Stacks({"dev": contents, "prod": Contents()})
+    assert (stacks.owned_by("owner-1"), stacks.owned_by("b"), stacks.of("gone")) == ("dev", None, Contents())
+    assert stacks.others("dev") == {"prod": Contents()}
     assert contents.ids == {"/applications/a", "/serviceprincipals/p", identity.lower()}
     assert contents.principals == {"p", "m"}
 
@@ -126,11 +126,3 @@ def test_a_cluster_that_was_moved_away_is_in_the_outputs_alone() -> None:
 
     assert Contents.of([stack]).infra_ids == {"hc1-infra"}
     assert not Contents.of([stack]).has_infra_id("hc1-infra")
-
-
-def test_a_stack_is_found_by_its_owner_id() -> None:
-    stacks = Stacks({"dev": Contents(owner="a"), "prod": Contents()})
-
-    assert (stacks.owned_by("a"), stacks.owned_by("b")) == ("dev", None)
-    assert stacks.others("dev") == {"prod": Contents()}
-    assert stacks.of("gone") == Contents()

@@ -53,15 +53,10 @@ def test_a_ready_probes_report_is_read_at_its_pods_address(
     assert found.is_ready
     assert found.to_json()["report"] == report()
     assert cluster.selectors == ["app.kubernetes.io/name=credential-probe"]
-
-
-def test_a_probe_that_is_not_ready_is_read_in_spite_of_its_503(
-    cluster: FakeCluster, answers: Read, serve_plain: Serve
-) -> None:
-    cluster.add_pod("probe-ingress", **running(serve_plain(probe(refused("AADSTS700027: not registered")))))
-    found = answers().of(*INGRESS)
-    assert found == answered("probe-ingress-0", refused("AADSTS700027: not registered"))
-    assert not found.is_ready
+    not_registered = refused("AADSTS700027: not registered")
+    cluster.add_pod("probe-kms", **running(serve_plain(probe(not_registered))))
+    answered_503 = answers().of(NAMESPACE, "probe-kms")
+    assert (answered_503, answered_503.is_ready) == (answered("probe-kms-1", not_registered), False)
 
 
 def test_every_probe_has_its_own_report_in_its_own_namespace(
@@ -110,25 +105,20 @@ def test_a_pod_that_does_not_run_shows_the_kubelets_reason(
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
-def test_a_probe_that_does_not_answer_is_a_problem_of_its_row(
-    cluster: FakeCluster, answers: Read, address: str
+def test_a_probe_that_answers_nothing_or_no_report_is_a_problem_of_its_row(
+    cluster: FakeCluster, answers: Read, serve_plain: Serve, address: str
 ) -> None:
+    async def page(request: Request) -> PlainTextResponse:
+        return PlainTextResponse("somebody else's page")
+
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     cluster.add_pod("probe-ingress", {"phase": "Running", "podIP": address}, port=port)
     found = answers().of(*INGRESS)
     assert found.report is None
     assert found.problem == "the pod's probe does not answer: the kubelet reports no reason"
-
-
-def test_an_answer_that_is_no_report_is_a_problem_of_its_row(
-    cluster: FakeCluster, answers: Read, serve_plain: Serve
-) -> None:
-    async def page(request: Request) -> PlainTextResponse:
-        return PlainTextResponse("somebody else's page")
-
-    cluster.add_pod("probe-ingress", **running(serve_plain(Starlette(routes=[Route("/readyz", page)]))))
-    assert str(answers().of(*INGRESS).problem).startswith("the pod's probe answers no report: ")
+    cluster.add_pod("probe-kms", **running(serve_plain(Starlette(routes=[Route("/readyz", page)]))))
+    assert str(answers().of(NAMESPACE, "probe-kms").problem).startswith("the pod's probe answers no report: ")
 
 
 def test_an_api_that_does_not_answer_or_refuses_is_unreachable(serve_plain: Serve, tmp_path: Path) -> None:
@@ -141,12 +131,7 @@ def test_an_api_that_does_not_answer_or_refuses_is_unreachable(serve_plain: Serv
         match=r"refuses the list of them \(404 Not Found\)\. `.venv/bin/idstack local start` starts",
     ):
         read(local_environment(tmp_path, kubeconfig))
-
-
-@pytest.mark.parametrize("text", [None, ""])
-def test_a_kubeconfig_that_cannot_be_read_is_named(tmp_path: Path, text: str | None) -> None:
-    kubeconfig = tmp_path / "kubeconfig"
-    if text is not None:
-        kubeconfig.write_text(text)
-    with pytest.raises(ProbesUnreachableError, match=f"{kubeconfig} does not exist, or is not a kubeconfig"):
-        read(local_environment(tmp_path, kubeconfig))
+    kubeconfig.write_text("")
+    for file in (kubeconfig, tmp_path / "nowhere"):
+        with pytest.raises(ProbesUnreachableError, match=f"{file} does not exist, or is not a kubeconfig"):
+            read(local_environment(tmp_path, file))

@@ -148,24 +148,18 @@ def test_probes_are_expected_where_the_stack_makes_the_cluster_side() -> None:
     assert of_hypershift.hosted_cluster_path == KMS.hosted_cluster_path
 
 
-def test_a_stack_without_outputs_was_never_brought_up() -> None:
+def test_a_stack_without_outputs_was_never_brought_up_and_a_vaults_rules_are_those_of_its_inputs() -> None:
+    properties = {"publicNetworkAccess": "Enabled", "networkAcls": {"defaultAction": "Deny"}}
+    vault = below(None, "azure-native:keyvault:Vault", "vault-vault", id="x", inputs={"properties": properties})
+    own = expected(state(stack(**outputs()), vault)).own_vault
+    assert own is not None
+    assert (own.public_network_access, own.default_action) == ("Enabled", "Deny")
+    assert expected(state(stack(**outputs()))).own_vault is None
     found = expected({"version": 3, "deployment": {"resources": None}})
 
     assert (found.is_up, found.identities, found.reader_roles) == (False, (), ())
     operation = {"type": "creating", "resource": role(grants(identity("hc1", "ingress")), "dns")}
     assert expected(state(pending=(operation,))).pending == ("creating hc1-ingress-roles-dns",)
-
-
-def test_the_vaults_network_rules_are_those_of_its_inputs() -> None:
-    token = "azure-native:keyvault:Vault"
-    properties = {"publicNetworkAccess": "Enabled", "networkAcls": {"defaultAction": "Deny"}}
-    vault = below(None, token, "vault-vault", id="x", inputs={"properties": properties})
-
-    found = expected(state(stack(**outputs()), vault)).own_vault
-
-    assert found is not None
-    assert (found.public_network_access, found.default_action) == ("Enabled", "Deny")
-    assert expected(state(stack(**outputs()))).own_vault is None
 
 
 GROUPS = "/subscriptions/s/resourceGroups"
@@ -175,17 +169,7 @@ SUBNET = f"{VNET}/subnets/default"
 NSG = f"{GROUPS}/nsg/providers/Microsoft.Network/networkSecurityGroups/nsg"
 ROUTES = f"{NETWORK}/routeTables/routes"
 VAULT = f"{GROUPS}/etcd/providers/Microsoft.KeyVault/vaults/kv"
-SPEC = {
-    "platform": {
-        "azure": {
-            "subscriptionID": "s",
-            "resourceGroup": "managed",
-            "vnetID": VNET,
-            "subnetID": SUBNET,
-            "securityGroupID": NSG,
-        }
-    }
-}
+NETWORK_OF = {"subscriptionID": "s", "vnetID": VNET, "subnetID": SUBNET, "securityGroupID": NSG}
 TYPES = {
     VNET: "Microsoft.Network/virtualNetworks",
     SUBNET: "Microsoft.Network/virtualNetworks/subnets",
@@ -195,23 +179,15 @@ TYPES = {
 
 def places(spec: Any, **scopes: str) -> dict[str, str]:
     """The resource type by scope, for roles at these scopes by the last word of their names."""
-    roles = [
-        StateRole(
-            resource=f"hc1-x-roles-{word}",
-            id=word,
-            principal_id="p",
-            principal_type=None,
-            role_definition_id="r",
-            scope=scope,
-        )
-        for word, scope in scopes.items()
-    ]
+    same: Any = {"principal_id": "p", "principal_type": None, "role_definition_id": "r"}
+    roles = [StateRole(resource=f"hc1-x-roles-{word}", id=word, scope=scope, **same) for word, scope in scopes.items()]
     return {access.scope: access.type for access in accesses(roles, spec)}
 
 
 @pytest.mark.parametrize(
     ("scopes", "expected_places"),
     [
+        ({"managed": f"{GROUPS}/NET"}, {f"{GROUPS}/NET": "", VNET: TYPES[VNET], SUBNET: TYPES[SUBNET]}),
         (
             {"managed": f"{GROUPS}/managed", "nsg": f"{GROUPS}/nsg", "vnet": f"{GROUPS}/net", "dns": f"{GROUPS}/dns"},
             {f"{GROUPS}/managed": "", **TYPES, f"{GROUPS}/dns": "Microsoft.Network/dnsZones"},
@@ -224,19 +200,11 @@ def places(spec: Any, **scopes: str) -> dict[str, str]:
         ({"vault": VAULT}, {VAULT: "Microsoft.KeyVault/vaults"}),
         ({}, {}),
     ],
-    ids=["groups", "resources", "network and subnet", "a vault", "nothing"],
+    ids=["one group for everything", "groups", "resources", "network and subnet", "a vault", "nothing"],
 )
 def test_a_role_is_needed_at_the_places_within_its_scope(
     scopes: dict[str, str], expected_places: dict[str, str]
 ) -> None:
-    assert places(SPEC, **scopes) == expected_places
+    group = scopes.get("managed", "managed").rpartition("/")[2].lower()
 
-
-def test_one_group_for_everything_is_the_managed_one_with_its_resources() -> None:
-    inside = {"platform": {"azure": {**SPEC["platform"]["azure"], "resourceGroup": "net"}}}
-
-    assert places(inside, managed=f"{GROUPS}/NET") == {
-        f"{GROUPS}/NET": "",
-        VNET: TYPES[VNET],
-        SUBNET: TYPES[SUBNET],
-    }
+    assert places({"platform": {"azure": {**NETWORK_OF, "resourceGroup": group}}}, **scopes) == expected_places

@@ -58,10 +58,7 @@ def _printed(shown: Figure) -> str:
 def test_a_power_law_has_its_own_exponent(exponent: float) -> None:
     sizes = [1, 5, 10, 20]
     assert growth_exponent(sizes, [3.0 * size**exponent for size in sizes]) == pytest.approx(exponent, abs=1e-12)
-
-
-def test_a_fixed_cost_makes_growth_look_slower() -> None:
-    # ln(110/20) / ln(10/1)
+    # A fixed cost makes growth look slower: ln(110/20) / ln(10/1).
     assert growth_exponent([1, 10], [10 + 10, 10 + 100]) == pytest.approx(math.log(5.5, 10))
 
 
@@ -74,11 +71,9 @@ def test_the_heaviest_chain_is_the_critical_path() -> None:
     needs |= {"gate": ["principal", "registration"], "vault": [], "secret": ["vault", "gate"]}
     weights = {"application": 5, "principal": 5, "registration": 8, "role": 3, "gate": 10, "vault": 3, "secret": 3}
     assert critical_path(needs, weights) == (26, ["application", "registration", "gate", "secret"])
-
-
-def test_what_weighs_nothing_still_orders() -> None:
     needs = {"component": ["vault"], "secret": ["component"], "vault": []}
-    assert critical_path(needs, {"vault": 3, "secret": 2}) == (5, ["vault", "component", "secret"])
+    path = ["vault", "component", "secret"]
+    assert critical_path(needs, {"vault": 3, "secret": 2}) == (5, path), "what weighs nothing still orders"
 
 
 def test_spans_that_touch_do_not_overlap() -> None:
