@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Concatenate, Final, ParamSpec
 
 from identity.azure.records import RoleAssignmentRecord
 from identity.settings import Problem
@@ -35,21 +35,26 @@ UNASSIGNED = "ManagedIdentityCredential authentication failed. the requested ide
 NOT_REGISTERED = "AADSTS700027: The certificate with identifier used to sign the client assertion is not registered"
 OTHER = "00000000-0000-4000-8000-00000000ffff"
 _MINUTES: Final = timedelta(minutes=1)
+P = ParamSpec("P")
 
 
-def published(**changes: Any) -> Change:
-    """The stack publishes an issuer, of which anybody sees this."""
-    return lambda world: worlds.self_issued(world, **changes)
+def late(change: Callable[Concatenate[StackWorld, P], StackWorld]) -> Callable[P, Change]:
+    """The change of any world, with its arguments given first."""
+
+    def given(*arguments: P.args, **named: P.kwargs) -> Change:
+        return lambda world: change(world, *arguments, **named)
+
+    return given
 
 
-def trusted(**changes: Any) -> Change:
+published, refused = late(worlds.self_issued), late(worlds.refused)
+
+
+@late
+def trusted(world: StackWorld, **changes: Any) -> StackWorld:
     """One federated credential of `GUEST` is another: the service account of the first."""
-
-    def change(world: StackWorld) -> StackWorld:
-        first, *others = worlds.guest(world, GUEST).credentials
-        return worlds.with_managed_identity(world, GUEST, credentials=(*others, replace(first, **changes)))
-
-    return change
+    first, *others = worlds.guest(world, GUEST).credentials
+    return worlds.with_managed_identity(world, GUEST, credentials=(*others, replace(first, **changes)))
 
 
 def trusting_another_issuer(world: StackWorld) -> StackWorld:
@@ -63,12 +68,10 @@ def without_managed_identity(world: StackWorld) -> StackWorld:
     return replace(world, managed_identities={**world.managed_identities, gone: None})
 
 
-def locked(runs: bool | None) -> Change:
-    def change(world: StackWorld) -> StackWorld:
-        lock = SeenLock(owner="eve@ci-7 (pid 4711)", since=world.now - 47 * _MINUTES, runs=runs)
-        return replace(world, locks=(lock,))
-
-    return change
+@late
+def locked(world: StackWorld, runs: bool | None) -> StackWorld:
+    lock = SeenLock(owner="eve@ci-7 (pid 4711)", since=world.now - 47 * _MINUTES, runs=runs)
+    return replace(world, locks=(lock,))
 
 
 def last_run(kind: str, *, has_failed: bool) -> Change:
@@ -76,32 +79,26 @@ def last_run(kind: str, *, has_failed: bool) -> Change:
     return lambda world: replace(world, last_run=run)
 
 
-def access(**changes: Any) -> Change:
-    def change(world: StackWorld) -> StackWorld:
-        access = known(world.access)
-        return replace(world, access=replace(access, **changes))
-
-    return change
+@late
+def access(world: StackWorld, **changes: Any) -> StackWorld:
+    access = known(world.access)
+    return replace(world, access=replace(access, **changes))
 
 
-def configuration(**changes: Any) -> Change:
-    return lambda world: replace(world, configuration=replace(known(world.configuration), **changes))
-
-
-def value(*place: str | int) -> Change:
+@late
+def value(world: StackWorld, *place: str | int) -> StackWorld:
     fix = "`.venv/bin/idstack pulumi -- config set ...`"
     value = Problem(place=place, rule="a-rule", found='"x"', accepted="an ARM id", fix=fix)
-    return configuration(refused=(value,), clusters=(CLUSTER,), identities={})
+    seen = replace(known(world.configuration), refused=(value,), clusters=(CLUSTER,), identities={})
+    return replace(world, configuration=seen)
 
 
-def enabled(**more: tuple[str, ...]) -> Change:
-    def change(world: StackWorld) -> StackWorld:
-        found = dict(known(world.configuration).identities)
-        for cluster, fields in more.items():
-            found[cluster] = (*found.get(cluster, ()), *fields)
-        return replace(world, configuration=SeenConfiguration(identities=found))
-
-    return change
+@late
+def enabled(world: StackWorld, **more: tuple[str, ...]) -> StackWorld:
+    found = dict(known(world.configuration).identities)
+    for cluster, fields in more.items():
+        found[cluster] = (*found.get(cluster, ()), *fields)
+    return replace(world, configuration=SeenConfiguration(identities=found))
 
 
 def never_up(world: StackWorld) -> StackWorld:
@@ -109,22 +106,18 @@ def never_up(world: StackWorld) -> StackWorld:
     return replace(empty, vault=Unread("it was not looked for"))
 
 
-def vault(**changes: Any) -> Change:
-    def change(world: StackWorld) -> StackWorld:
-        vault = known(world.vault)
-        assert isinstance(vault, VaultRecord)
-        return worlds.all_unmounted(replace(world, vault=replace(vault, **changes)), FORBIDDEN)
-
-    return change
+@late
+def vault(world: StackWorld, **changes: Any) -> StackWorld:
+    vault = known(world.vault)
+    assert isinstance(vault, VaultRecord)
+    return worlds.all_unmounted(replace(world, vault=replace(vault, **changes)), FORBIDDEN)
 
 
-def add_on(**config: str) -> Change:
-    def change(world: StackWorld) -> StackWorld:
-        found = known(world.add_on)
-        assert isinstance(found, SeenAddOn)
-        return replace(world, add_on=replace(found, config={**found.config, **config}))
-
-    return change
+@late
+def add_on(world: StackWorld, **config: str) -> StackWorld:
+    found = known(world.add_on)
+    assert isinstance(found, SeenAddOn)
+    return replace(world, add_on=replace(found, config={**found.config, **config}))
 
 
 def vault_gone(world: StackWorld) -> StackWorld:
@@ -136,12 +129,10 @@ def with_role(world: StackWorld, role: StateRole, found: RoleAssignmentRecord | 
     return replace(world, roles={**world.roles, role.id: found})
 
 
-def reader_role(found: RoleAssignmentRecord | None) -> Change:
-    def change(world: StackWorld) -> StackWorld:
-        [role] = worlds.state(world).reader_roles
-        return worlds.all_unmounted(with_role(world, role, found), FORBIDDEN)
-
-    return change
+@late
+def reader_role(world: StackWorld, found: RoleAssignmentRecord | None) -> StackWorld:
+    [role] = worlds.state(world).reader_roles
+    return worlds.all_unmounted(with_role(world, role, found), FORBIDDEN)
 
 
 def read_by_secret(world: StackWorld) -> StackWorld:
@@ -150,47 +141,39 @@ def read_by_secret(world: StackWorld) -> StackWorld:
     return worlds.with_state(worlds.with_identity(world, IMPORTED, reader_roles=(role,)), reader_roles=())
 
 
-def secret_reader(found: RoleAssignmentRecord | None) -> Change:
-    def change(world: StackWorld) -> StackWorld:
-        by_secret = read_by_secret(world)
-        [role] = identity(by_secret, IMPORTED).reader_roles
-        return worlds.unmounted(with_role(by_secret, role, found), IMPORTED, FORBIDDEN)
-
-    return change
+@late
+def secret_reader(world: StackWorld, found: RoleAssignmentRecord | None) -> StackWorld:
+    by_secret = read_by_secret(world)
+    [role] = identity(by_secret, IMPORTED).reader_roles
+    return worlds.unmounted(with_role(by_secret, role, found), IMPORTED, FORBIDDEN)
 
 
-def identity_role(**changes: str) -> Change:
+@late
+def identity_role(world: StackWorld, **changes: str) -> StackWorld:
     """Without changes the assignment is gone."""
-
-    def change(world: StackWorld) -> StackWorld:
-        role = identity(world, IMPORTED).roles[0]
-        found = known(world.roles[role.id])
-        lost = with_role(world, role, replace(found, **changes) if changes and found is not None else None)
-        return worlds.denied(lost, IMPORTED, 403, "403 AuthorizationFailed: The client does not have authorization")
-
-    return change
+    role = identity(world, IMPORTED).roles[0]
+    found = known(world.roles[role.id])
+    lost = with_role(world, role, replace(found, **changes) if changes and found is not None else None)
+    return worlds.denied(lost, IMPORTED, 403, "403 AuthorizationFailed: The client does not have authorization")
 
 
-def custom_role(change: Callable[[SeenPermission], SeenPermission]) -> Change:
+@late
+def custom_role(world: StackWorld, change: Callable[[SeenPermission], SeenPermission]) -> StackWorld:
     """The identity has a custom role everywhere, made from its own; the state knows that role as the stack's."""
-
-    def changed(world: StackWorld) -> StackWorld:
-        own = identity(world, ISSUED)
-        held = known(world.definitions[own.role_guid])
-        assert held is not None
-        custom = replace(held, name="Narrow", is_custom=True, permissions=tuple(map(change, held.permissions)))
-        seen = worlds.role(own.roles[0].principal_id, f"/roles/{OTHER}")
-        at_each = {expected_access.key: (seen,) for expected_access in own.accesses}
-        return replace(
-            worlds.with_identity(
-                world, ISSUED, roles=tuple(replace(role, role_definition_id=f"/roles/{OTHER}") for role in own.roles)
-            ),
-            roles={**world.roles, **{role.id: seen for role in own.roles}},
-            assignments={**world.assignments, **at_each},
-            definitions={**world.definitions, OTHER: custom},
-        )
-
-    return changed
+    own = identity(world, ISSUED)
+    held = known(world.definitions[own.role_guid])
+    assert held is not None
+    custom = replace(held, name="Narrow", is_custom=True, permissions=tuple(map(change, held.permissions)))
+    seen = worlds.role(own.roles[0].principal_id, f"/roles/{OTHER}")
+    at_each = {expected_access.key: (seen,) for expected_access in own.accesses}
+    return replace(
+        worlds.with_identity(
+            world, ISSUED, roles=tuple(replace(role, role_definition_id=f"/roles/{OTHER}") for role in own.roles)
+        ),
+        roles={**world.roles, **{role.id: seen for role in own.roles}},
+        assignments={**world.assignments, **at_each},
+        definitions={**world.definitions, OTHER: custom},
+    )
 
 
 def at_a_second_vault(world: StackWorld) -> StackWorld:
@@ -235,14 +218,12 @@ def class_parameters(**parameters: str) -> Change:
     return lambda world: worlds.unmounted(worlds.with_class(world, IMPORTED, **parameters), IMPORTED, FORBIDDEN)
 
 
-def objects(old: str, new: str) -> Change:
-    def change(world: StackWorld) -> StackWorld:
-        found = identity(world, IMPORTED)
-        text = known(worlds.plane(world).classes)[found.secret_provider_class].parameters["objects"]
-        assert old.format(found.secret) in text
-        return class_parameters(objects=text.replace(old.format(found.secret), new))(world)
-
-    return change
+@late
+def objects(world: StackWorld, old: str, new: str) -> StackWorld:
+    found = identity(world, IMPORTED)
+    text = known(worlds.plane(world).classes)[found.secret_provider_class].parameters["objects"]
+    assert old.format(found.secret) in text
+    return class_parameters(objects=text.replace(old.format(found.secret), new))(world)
 
 
 def unmounted(message: str) -> Change:
@@ -308,24 +289,18 @@ def without_kubelet(world: StackWorld) -> StackWorld:
     return worlds.with_plane(world, reports={**worlds.plane(world).reports, **silent})
 
 
-def refused(field: str, error: str) -> Change:
-    return lambda world: worlds.refused(world, field, error)
-
-
 def denied(status: int, error: str) -> Change:
     return lambda world: worlds.denied(world, IMPORTED, status, error)
 
 
-def application(found: dict[str, Any] | None) -> Change:
-    def change(world: StackWorld) -> StackWorld:
-        client = identity(world, ISSUED).client_id
-        before = known(world.applications[client])
-        assert isinstance(before, SeenApplication)
-        after = None if found is None else replace(before, **found)
-        changed = replace(world, applications={**world.applications, client: after})
-        return worlds.refused(changed, ISSUED, NOT_REGISTERED)
-
-    return change
+@late
+def application(world: StackWorld, found: dict[str, Any] | None) -> StackWorld:
+    client = identity(world, ISSUED).client_id
+    before = known(world.applications[client])
+    assert isinstance(before, SeenApplication)
+    after = None if found is None else replace(before, **found)
+    changed = replace(world, applications={**world.applications, client: after})
+    return worlds.refused(changed, ISSUED, NOT_REGISTERED)
 
 
 def signed_out(world: StackWorld) -> StackWorld:
@@ -333,15 +308,13 @@ def signed_out(world: StackWorld) -> StackWorld:
     return replace(world, **vars(AzureView()), access=why, control_planes={}, sign_in="AADSTS700082: expired")
 
 
-def added(credential: str) -> Change:
-    def change(world: StackWorld) -> StackWorld:
-        client = identity(world, ISSUED).client_id
-        application = known(world.applications[client])
-        assert application is not None
-        changed = replace(application, added=(credential,))
-        return replace(world, applications={**world.applications, client: changed})
-
-    return change
+@late
+def added(world: StackWorld, credential: str) -> StackWorld:
+    client = identity(world, ISSUED).client_id
+    application = known(world.applications[client])
+    assert application is not None
+    changed = replace(application, added=(credential,))
+    return replace(world, applications={**world.applications, client: changed})
 
 
 def registration_ended(world: StackWorld) -> StackWorld:
@@ -349,24 +322,21 @@ def registration_ended(world: StackWorld) -> StackWorld:
     return application({"certificates": {str(thumbprint): world.now - _MINUTES}})(world)
 
 
-def hosted_cluster(key: str | None) -> Change:
+@late
+def hosted_cluster(world: StackWorld, key: str | None) -> StackWorld:
     """The HostedCluster does not name the identity (None), or names another client or secret."""
-
-    def change(world: StackWorld) -> StackWorld:
-        world = worlds.in_hypershift(world)
-        found = known(worlds.plane(world).hosted_cluster)
-        assert found is not None
-        *path, last = identity(world, IMPORTED).hosted_cluster_path
-        holder: Any = found.spec
-        for step in path:
-            holder = holder[step]
-        if key is None:
-            del holder[last]
-        else:
-            holder[last][key] = "another"
-        return world
-
-    return change
+    world = worlds.in_hypershift(world)
+    found = known(worlds.plane(world).hosted_cluster)
+    assert found is not None
+    *path, last = identity(world, IMPORTED).hosted_cluster_path
+    holder: Any = found.spec
+    for step in path:
+        holder = holder[step]
+    if key is None:
+        del holder[last]
+    else:
+        holder[last][key] = "another"
+    return world
 
 
 def condition(world: StackWorld) -> StackWorld:

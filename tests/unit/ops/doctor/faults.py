@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
 from ops.world.seen import SeenAccess, StackWorld, Unread
@@ -20,8 +21,8 @@ class InjectedFault:
 
     name: str
     check: str
-    identity: str | None
     change: Change
+    identity: str | None = None
     cluster: str | None = CLUSTER
 
     @property
@@ -29,24 +30,8 @@ class InjectedFault:
         return self.cluster, self.identity, self.check
 
 
-def of_stack(name: str, check: str, change: Change) -> InjectedFault:
-    return InjectedFault(name, check, None, change, cluster=None)
-
-
-def of_cluster(name: str, check: str, change: Change) -> InjectedFault:
-    return InjectedFault(name, check, None, change)
-
-
-def of_imported(name: str, check: str, change: Change) -> InjectedFault:
-    return InjectedFault(name, check, IMPORTED, change)
-
-
-def of_issued(name: str, check: str, change: Change) -> InjectedFault:
-    return InjectedFault(name, check, ISSUED, change)
-
-
-def of_guest(name: str, check: str, change: Change) -> InjectedFault:
-    return InjectedFault(name, check, GUEST, change)
+of_stack, of_cluster = partial(InjectedFault, cluster=None), InjectedFault
+of_imported, of_issued, of_guest = (partial(InjectedFault, identity=field) for field in (IMPORTED, ISSUED, GUEST))
 
 
 def of_one_guest(world: StackWorld) -> StackWorld:
@@ -83,7 +68,7 @@ FAULTS: Final = (
     of_cluster("a refused value of a cluster", "settings", changes.value("hostedClusters", 0, "vnetID")),
     of_stack("a refused value", "settings", changes.value("location")),
     of_stack("never brought up", "brought-up", changes.never_up),
-    InjectedFault("a new cluster", "brought-up", None, changes.enabled(hc2=(IMPORTED,)), cluster="hc2"),
+    InjectedFault("a new cluster", "brought-up", changes.enabled(hc2=(IMPORTED,)), cluster="hc2"),
     of_cluster("a new identity", "brought-up", changes.enabled(hc1=("imageRegistry",))),
     of_imported(
         "another secret in the HostedCluster", "hosted-cluster", changes.hosted_cluster("credentialsSecretName")
@@ -206,7 +191,7 @@ FAULTS: Final = (
     of_imported("another role", "role", changes.identity_role(role_definition_id=OTHER)),
     of_issued("a custom role lost an action", "actions", changes.custom_role(changes.without_joining)),
     of_issued("a custom role takes actions away", "actions", changes.custom_role(changes.all_but_subnets)),
-    InjectedFault("no role at one of two vaults", "actions", "kms", changes.at_a_second_vault),
+    InjectedFault("no role at one of two vaults", "actions", changes.at_a_second_vault, "kms"),
     of_imported("denied with its role", "proof-call", changes.denied(403, "403 Forbidden")),
     of_imported("network gone", "proof-call", changes.denied(404, "404 ResourceNotFound")),
     of_cluster("a condition", "conditions", changes.condition),

@@ -11,7 +11,7 @@ from ops.doctor.examination import CHECKS
 from ops.doctor.model.check import CheckResult, CheckStatus, ExitCode, diagnose, exit_code
 from ops.world.seen import HostedClusterCondition, StackWorld, Unread, known
 from tests.unit.ops.doctor import changes, worlds
-from tests.unit.ops.doctor.changes import IMPORTED, ISSUED
+from tests.unit.ops.doctor.changes import IMPORTED
 from tests.unit.ops.doctor.faults import FAULTS, InjectedFault
 from tests.unit.ops.doctor.worlds import CLUSTER
 
@@ -87,21 +87,25 @@ def test_what_a_fault_breaks_in_later_stages_is_skipped_and_not_blamed() -> None
     assert not [result for result in results if result.status is CheckStatus.NOT_CHECKED]
 
 
-def test_two_identities_with_a_fault_each_are_both_blamed() -> None:
-    first, second = BY_NAME["secret disabled"], BY_NAME["registration removed"]
+@pytest.mark.parametrize(
+    ("faults", "blamed"),
+    [
+        (["registration removed", "secret disabled"], ["secret disabled", "registration removed"]),
+        (["registration removed", "secret expired"], ["secret expired"]),
+        (["a condition", "secret disabled"], ["secret disabled"]),
+        *(
+            ([before, "secret disabled"], [before, "secret disabled"])
+            for before in ("locked by a run", "a pending operation", "a wrong passphrase", "a refused sign-in")
+        ),
+    ],
+    ids=["two identities", "one identity, the earlier", "a condition of it", *["before the chain"] * 4],
+)
+def test_a_fault_explains_later_ones_of_its_identity_alone(faults: list[str], blamed: list[str]) -> None:
+    world = worlds.healthy()
+    for name in faults:
+        world = BY_NAME[name].change(world)
 
-    results = examined(second.change(first.change(worlds.healthy())))
-
-    assert broken(results) == {first.blamed, second.blamed}
-    assert {first.identity, second.identity} == {IMPORTED, ISSUED}
-
-
-def test_a_later_fault_of_the_same_identity_waits_for_the_earlier_one() -> None:
-    first, second = BY_NAME["secret expired"], BY_NAME["registration removed"]
-
-    results = examined(first.change(second.change(worlds.healthy())))
-
-    assert broken(results) == {first.blamed}
+    assert broken(examined(world)) == {BY_NAME[name].blamed for name in blamed}
 
 
 def test_a_fault_of_the_stack_explains_those_of_every_identity() -> None:
@@ -109,21 +113,8 @@ def test_a_fault_of_the_stack_explains_those_of_every_identity() -> None:
 
     behind = {result.identity for result in results if result.status is CheckStatus.SKIPPED}
     assert behind == {identity.identity for identity in worlds.state(worlds.healthy()).identities}
-
-
-@pytest.mark.parametrize("name", ["locked by a run", "a pending operation", "a wrong passphrase", "a refused sign-in"])
-def test_what_precedes_the_chain_explains_no_fault_in_it(name: str) -> None:
-    before, behind = BY_NAME[name], BY_NAME["secret disabled"]
-
-    results = examined(behind.change(before.change(worlds.healthy())))
-
-    assert broken(results) == {before.blamed, behind.blamed}
-
-
-def test_a_condition_is_explained_by_any_identity_of_its_cluster() -> None:
-    world = worlds.with_secret(BY_NAME["a condition"].change(worlds.healthy()), IMPORTED, enabled=False)
-
-    assert broken(examined(world)) == {BY_NAME["secret disabled"].blamed}
+    world = replace(BY_NAME["a wrong passphrase"].change(worlds.healthy()), state=Unread("no stack named 'x' found"))
+    assert broken(examined(world)) == {(None, None, "state")}, "without a state no other fault is blamed"
 
 
 def with_conditions(*found: tuple[str, str]) -> StackWorld:
@@ -205,12 +196,6 @@ def test_without_a_state_there_is_one_finding_and_nothing_else_to_look_at() -> N
 
     assert broken(results) == {(None, None, "state")}
     assert {result.status for result in results} == {CheckStatus.BROKEN, CheckStatus.SKIPPED}
-
-
-def test_what_another_fault_would_break_without_a_state_is_not_blamed() -> None:
-    world = replace(BY_NAME["a wrong passphrase"].change(worlds.healthy()), state=Unread("no stack named 'x' found"))
-
-    assert broken(examined(world)) == {(None, None, "state")}
 
 
 def test_what_cannot_be_read_because_of_a_fault_is_a_consequence_of_it() -> None:

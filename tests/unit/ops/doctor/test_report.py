@@ -32,10 +32,6 @@ def reviewed(name: str, world: StackWorld) -> None:
     reviewed_file(GOLDEN / f"{name}.txt", f"{report(world.stack, diagnose(world, CHECKS)).plain}\n")
 
 
-def test_a_sound_stack_is_one_line() -> None:
-    reviewed("sound", worlds.healthy())
-
-
 def test_faults_of_several_identities_are_told_one_after_the_other() -> None:
     reviewed("faults", broken("locked by a killed run", "secret disabled", "registration removed"))
 

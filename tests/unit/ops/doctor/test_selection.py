@@ -35,24 +35,18 @@ def test_without_a_name_everything_is_looked_at() -> None:
 @pytest.mark.parametrize("name", ["ingress", f"{CLUSTER}/ingress"])
 def test_an_identity_is_named_with_or_without_its_cluster(name: str) -> None:
     assert fields(Selection.of(None, name, None)) == [(CLUSTER, "ingress")]
-
-
-def test_an_identity_of_the_data_plane_can_be_named() -> None:
     guest = worlds.state(WORLD).clusters[0].guests[0].identity
-
     assert fields(Selection.of(CLUSTER, guest, None)) == [(CLUSTER, guest)]
-
-
-def test_a_pod_stands_for_the_identities_of_its_deployment() -> None:
-    found = Selection.of(None, None, f"{NAMESPACE}/{pod_of('ingress')}")
-
-    assert fields(found) == [(CLUSTER, "ingress")]
 
 
 def test_a_pod_is_looked_at_without_the_others_of_its_identity() -> None:
     state, name = worlds.state(WORLD), pod_of("ingress")
-    cluster, plane = Selection.of(None, None, f"{NAMESPACE}/{name}").of_plane(state.clusters[0], worlds.plane(WORLD))
+    found = Selection.of(None, None, f"{NAMESPACE}/{name}")
+    cluster, plane = found.of_plane(state.clusters[0], worlds.plane(WORLD))
 
+    assert fields(found) == [(CLUSTER, "ingress")], "it stands for the identities of its deployment"
+    with pytest.raises(CommandError, match=f"no pod {name}x in {NAMESPACE}; did you mean .*{name}"):
+        Selection.of(None, None, f"{NAMESPACE}/{name}x").of_plane(state.clusters[0], worlds.plane(WORLD))
     assert [pod.name for pod in known(plane.pods)] == [name]
     assert [identity.identity for identity in cluster.identities] == ["ingress"]
 
@@ -81,13 +75,6 @@ def test_an_unknown_name_is_answered_with_the_nearest(names: tuple[str | None, .
         Selection.of(*names).of_state(worlds.state(WORLD))
 
     assert words in str(refused.value)
-
-
-def test_an_unknown_pod_is_answered_with_the_nearest() -> None:
-    name = pod_of("ingress")
-
-    with pytest.raises(CommandError, match=f"no pod {name}x in {NAMESPACE}; did you mean .*{name}"):
-        Selection.of(None, None, f"{NAMESPACE}/{name}x").of_plane(worlds.state(WORLD).clusters[0], worlds.plane(WORLD))
 
 
 @pytest.mark.parametrize(
