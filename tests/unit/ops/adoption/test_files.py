@@ -61,10 +61,16 @@ def test_every_workload_identity_of_the_file_arrives(tmp_path: Path, given: dict
     assert files.workload_identities(written(tmp_path, json.dumps(document))) == given
 
 
-@pytest.mark.parametrize("text", ["{}", '{"disk": {"clientID": "x"}}', "[]", '{"kmsClientID": {}}'])
-def test_what_create_iam_does_not_write_is_refused(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "{}", "kind: List", '{"disk": {"clientID": "x"}}', '{"kmsClientID": {}}']
+)
+def test_another_file_is_refused(tmp_path: Path, text: str) -> None:
+    file = written(tmp_path, text)
+
     with pytest.raises(CommandError, match="is not what HyperShift's scripts write"):
-        files.workload_identities(written(tmp_path, text))
+        files.workload_identities(file)
+    with pytest.raises(CommandError, match=r"has no HostedCluster; write one: `kubectl get hostedcluster hc1"):
+        read_manifest(file, "hc1", {}, UUID.format(1))
 
 
 @rewritten
@@ -94,6 +100,10 @@ def test_client_ids_have_no_quotes_in_the_scripts_file(tmp_path: Path, given: di
     found = files.data_plane(written(tmp_path, f"{{\n{lines}\n}}\n"))
 
     assert found == {field: str(client_id) for field, client_id in given.items()}
+    # `hypershift create iam azure --output-file`.
+    document = {field.removesuffix("MSIClientID"): {"clientID": str(id)} for field, id in given.items()}
+    text = json.dumps({**document, "nodePoolManagement": {"clientID": CLIENT_ID}}, indent="\t")
+    assert files.data_plane(written(tmp_path, text)) == found
 
 
 @pytest.mark.parametrize(
@@ -107,14 +117,6 @@ def test_a_client_id_is_read_as_it_is_but_in_lower_case(tmp_path: Path, client_i
     for read in (files.control_plane, files.data_plane):
         with pytest.raises(CommandError, match=r"cp\.json cannot be read \(no such file or directory\)"):
             read(tmp_path / "cp.json")
-
-
-def test_the_file_of_hypershifts_command_line_is_read_too(tmp_path: Path) -> None:
-    """`hypershift create iam azure --output-file`."""
-    keys = {field: field.removesuffix("MSIClientID") for field in MANAGED}
-    document = {key: {"clientID": CLIENT_ID} for key in [*keys.values(), "nodePoolManagement"]}
-
-    assert files.data_plane(written(tmp_path, json.dumps(document, indent="\t"))) == dict.fromkeys(keys, CLIENT_ID)
 
 
 @pytest.mark.parametrize(
@@ -195,15 +197,6 @@ def test_another_hosted_cluster_is_refused(tmp_path: Path, cluster: str, changes
 
     assert "is not the HostedCluster of these files" in str(refused.value)
     assert problem in str(refused.value)
-
-
-@pytest.mark.parametrize("text", ["", "{", "kind: List", "- x"])
-def test_another_file_says_how_to_write_one(tmp_path: Path, text: str) -> None:
-    file = tmp_path / "hc.yaml"
-    file.write_text(text, encoding="utf-8")
-
-    with pytest.raises(CommandError, match=r"has no HostedCluster; write one: `kubectl get hostedcluster hc1"):
-        read_manifest(file, "hc1", {}, UUID.format(1))
 
 
 def test_workload_identities_are_where_the_api_has_them() -> None:

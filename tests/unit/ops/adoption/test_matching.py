@@ -98,6 +98,16 @@ def role(role_definition: str = READER) -> Any:
     )
 
 
+def assign(
+    world: ArmWorld, definition: str, principal: str = PRINCIPAL_ID, name: str = NAME, scope: str = GROUP
+) -> str:
+    """An assignment of this role; returns its id."""
+    assignment = f"{scope}/providers/Microsoft.Authorization/roleAssignments/{name}"
+    properties = {"roleDefinitionId": definition, "principalId": principal, "principalType": "ServicePrincipal"}
+    assert world.call("PUT", assignment, {"properties": properties}).status_code == 201
+    return assignment
+
+
 def matched(azure: AzureClient, planned: Any, existing: FoundResources = EXISTING) -> list[Match]:
     return match(planned, [], "hc1", existing, azure)
 
@@ -139,9 +149,7 @@ def test_a_secret_is_named_with_its_cloud_and_tenant(azure: AzureClient, world: 
 def test_an_assignment_that_is_not_the_stacks_is_replaced_and_says_why(
     azure: AzureClient, world: ArmWorld, name: str, definition: str, principal: str, reason: str
 ) -> None:
-    assignment = f"{GROUP}/providers/Microsoft.Authorization/roleAssignments/{name}"
-    properties = {"roleDefinitionId": definition, "principalId": principal, "principalType": "ServicePrincipal"}
-    assert world.call("PUT", assignment, {"properties": properties}).status_code == 201
+    assignment = assign(world, definition, principal, name)
 
     [found] = matched(azure, plan(role()))
 
@@ -156,16 +164,10 @@ CUSTOM = f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/7d8b
 
 def test_a_custom_role_is_named_and_can_be_kept(azure: AzureClient, world: ArmWorld) -> None:
     permissions = [{"actions": ["*/read"], "notActions": [], "dataActions": [], "notDataActions": []}]
-    made = {
-        "roleName": "CPO Role",
-        "type": "CustomRole",
-        "permissions": permissions,
-        "assignableScopes": [SUBSCRIPTION],
-    }
-    assert world.call("PUT", CUSTOM, {"properties": made}).status_code == 201
-    assignment = f"{GROUP}/providers/Microsoft.Authorization/roleAssignments/{NAME}"
-    properties = {"roleDefinitionId": CUSTOM, "principalId": PRINCIPAL_ID, "principalType": "ServicePrincipal"}
-    assert world.call("PUT", assignment, {"properties": properties}).status_code == 201
+    made = {"roleName": "CPO Role", "type": "CustomRole", "permissions": permissions}
+    properties = {**made, "assignableScopes": [SUBSCRIPTION]}
+    assert world.call("PUT", CUSTOM, {"properties": properties}).status_code == 201
+    assignment = assign(world, CUSTOM)
 
     [found] = matched(azure, plan(role()))
 
@@ -187,30 +189,18 @@ def test_several_other_roles_of_an_identity_cannot_be_kept() -> None:
     assert kept_roles([{"name": "hc1"}], "hc1", [Match(resource, "diskMSIClientID", "x", "another role", "one")]) == {}
 
 
-@pytest.mark.parametrize("definition", [READER, CONTRIBUTOR])
-def test_a_role_in_the_way_of_somebody_who_lives_ends_the_adoption(
-    azure: AzureClient, world: ArmWorld, definition: str
-) -> None:
-    living = world.principal().object_id
-    assignment = f"{GROUP}/providers/Microsoft.Authorization/roleAssignments/{NAME}"
-    properties = {"roleDefinitionId": definition, "principalId": living, "principalType": "ServicePrincipal"}
-    assert world.call("PUT", assignment, {"properties": properties}).status_code == 201
-
-    with pytest.raises(CommandError, match=f"{assignment} has the name .* is a role of {living}, which lives"):
-        matched(azure, plan(role()))
-
-
 @pytest.mark.parametrize(
     ("scope", "definition"), [(GROUP, CONTRIBUTOR), (SUBSCRIPTION, READER)], ids=["role", "scope above"]
 )
-def test_an_assignment_of_another_grant_stands_in_nobodys_way(
+def test_a_role_of_another_grant_is_in_nobodys_way_and_one_of_somebody_who_lives_ends_the_adoption(
     azure: AzureClient, world: ArmWorld, scope: str, definition: str
 ) -> None:
-    assignment = f"{scope}/providers/Microsoft.Authorization/roleAssignments/{OTHER_NAME}"
-    properties = {"roleDefinitionId": definition, "principalId": PRINCIPAL_ID, "principalType": "ServicePrincipal"}
-    assert world.call("PUT", assignment, {"properties": properties}).status_code == 201
-
+    assign(world, definition, name=OTHER_NAME, scope=scope)
     assert matched(azure, plan(role()))[0].id is None
+    living = world.principal().object_id
+    assignment = assign(world, definition, living)
+    with pytest.raises(CommandError, match=f"{assignment} has the name .* is a role of {living}, which lives"):
+        matched(azure, plan(role()))
 
 
 def test_an_import_file_has_parents_first_and_the_provider_by_its_urn(azure: AzureClient) -> None:
@@ -222,33 +212,15 @@ def test_an_import_file_has_parents_first_and_the_provider_by_its_urn(azure: Azu
     [only] = below_known["resources"]
     parent = urn("idstack:azure:ControlPlaneIdentity", IDENTITY_NAME)
     assert (only["logicalName"], below_known["nameTable"][only["parent"]]) == ("app", parent), "the state has them"
-    cluster, owner = "hc1 (idstack:hypershift:HostedCluster)", f"{IDENTITY_NAME} (idstack:azure:ControlPlaneIdentity)"
-    assert document == {
-        "nameTable": {"entra": ENTRA},
-        "resources": [
-            {
-                "type": "idstack:hypershift:HostedCluster",
-                "name": cluster,
-                "logicalName": "hc1",
-                "component": True,
-            },
-            {
-                "type": "idstack:azure:ControlPlaneIdentity",
-                "name": owner,
-                "logicalName": IDENTITY_NAME,
-                "parent": cluster,
-                "component": True,
-            },
-            {
-                "type": "azuread:index/application:Application",
-                "name": "app (azuread:index/application:Application)",
-                "logicalName": "app",
-                "parent": owner,
-                "id": f"/applications/{APPLICATION_ID}",
-                "provider": "entra",
-            },
-        ],
-    }
+
+    def entry(type_token: str, name: str, **more: Any) -> dict[str, Any]:
+        return {"type": type_token, "name": f"{name} ({type_token})", "logicalName": name, **more}
+
+    cluster = entry("idstack:hypershift:HostedCluster", "hc1", component=True)
+    owner = entry("idstack:azure:ControlPlaneIdentity", IDENTITY_NAME, component=True, parent=cluster["name"])
+    made = {"parent": owner["name"], "id": f"/applications/{APPLICATION_ID}", "provider": "entra"}
+    application = entry("azuread:index/application:Application", "app", **made)
+    assert document == {"nameTable": {"entra": ENTRA}, "resources": [cluster, owner, application]}
 
 
 def test_findings_name_every_identity_and_what_is_left_alone(azure: AzureClient) -> None:
@@ -257,13 +229,7 @@ def test_findings_name_every_identity_and_what_is_left_alone(azure: AzureClient)
         for finding in findings(NAMED, EXISTING, matched(azure, plan(APPLICATION, OWN_SECRET)))
     }
 
-    assert list(lines) == [
-        "key vault",
-        ROW.field,
-        MANAGED_ROW.field,
-        "other",
-        "certificates in the vault",
-    ]
+    assert list(lines) == ["key vault", ROW.field, MANAGED_ROW.field, "other", "certificates in the vault"]
     assert lines[ROW.field].differs == "PKCS#12"
     assert lines[ROW.field].next_up == ("adopts it; names it new; issues a certificate as a new version of the secret")
     assert lines[MANAGED_ROW.field].next_up == "nothing: the state has it"
@@ -287,16 +253,9 @@ def test_a_vault_that_trusts_services_is_shown_as_different() -> None:
     assert line("key vault", vault).next_up == "adopts it and admits no trusted services"
     [found] = [finding for finding in findings(NAMED, strict, [vault]) if finding.identity == "key vault"]
     assert (found.differs, found.next_up) == ("", "adopts it")
-
-
-@pytest.mark.parametrize(
-    ("id", "found", "next_up"),
-    [(None, "0 of 1 role", "assigns it; a wider role stays"), ("/role", "1 of 1 role", "adopts it")],
-)
-def test_the_key_vault_users_role_is_on_the_vault_itself(id: str | None, found: str, next_up: str) -> None:
-    shown = line("key-vault-user", of(resource_types.ROLE_ASSIGNMENT, id))
-
-    assert (shown.found, shown.next_up) == (found, next_up)
+    for id, count, next_up in ((None, 0, "assigns it; a wider role stays"), ("/role", 1, "adopts it")):
+        shown = line("key-vault-user", of(resource_types.ROLE_ASSIGNMENT, id))  # on the vault itself
+        assert (shown.found, shown.next_up) == (f"{count} of 1 role", next_up)
 
 
 @pytest.mark.parametrize(

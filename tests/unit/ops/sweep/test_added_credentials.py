@@ -78,15 +78,8 @@ def test_what_somebody_else_added_to_its_service_principal_is_listed(
     ]
     assert {item.not_ours for item in listed} == {"this program did not add it"}
     assert found(azure, settings, naming(made.app_id, key.key_id, password.key_id)) == []
-
-
-def test_an_application_without_a_service_principal_has_none_there(
-    azure: AzureClient, world: ArmWorld, settings: Settings, deployer: ServicePrincipal
-) -> None:
-    made, principal = application(world, deployer, "idstack:dev:hc9-ingress-entra")
     world.cloud.directory.delete_service_principal(principal.object_id)
-
-    assert found(azure, settings, naming(made.app_id)) == []
+    assert found(azure, settings, naming(made.app_id)) == [], "without a service principal there is none"
 
 
 def test_a_managed_identitys_added_federated_credential_is_listed(
