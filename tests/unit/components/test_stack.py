@@ -8,7 +8,6 @@ import copy
 import json
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pulumi
@@ -29,7 +28,6 @@ from tests.unit.components.world import (
     VAULT,
     hosted_cluster,
     lookups,
-    with_managed_identity,
 )
 
 SECRET = "idstack:index:CredentialSecret"
@@ -172,20 +170,6 @@ def _shows_a_key(text: str) -> bool:
 def test_no_input_and_no_output_has_a_private_key_not_even_as_a_secret(stack: RecordingMonitor) -> None:
     assert len(stack.all(SECRET)) == len(IDENTITIES)
     assert [text for text in stack.strings() if _shows_a_key(text)] == []
-
-
-def test_of_an_imported_document_the_engine_gets_the_path_and_no_key(
-    program: Program, msi_document: str, tmp_path: Path
-) -> None:
-    (tmp_path / "ciro.json").write_text(msi_document, encoding="utf-8")
-    recorder = program(
-        hostedClusters=with_managed_identity({"file": str(tmp_path / "ciro.json")}), clusterSide="hypershift"
-    )
-
-    stored = recorder.one(SECRET, "hc1-image-registry-credential-secret")
-    assert _shows_a_key(msi_document)
-    assert stored.inputs["file"] == str(tmp_path / "ciro.json")
-    assert [text for text in recorder.strings() if _shows_a_key(text)] == []
 
 
 def test_a_schedule_gets_what_the_last_complete_run_delivered(program: Program) -> None:

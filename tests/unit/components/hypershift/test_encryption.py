@@ -139,13 +139,16 @@ def test_each_key_of_an_hsm_has_a_role_of_its_own(
     "private",
     [
         {"type": "Swift", "swift": {"podNetworkInstance": "pni"}},
-        {"type": "PrivateLink", "privateLink": {"natSubnetID": SUBNET}},
-        {"type": "PrivateLink", "privateLink": {"additionalAllowedSubscriptions": [a_uuid("other", "subscription")]}},
+        {
+            "type": "PrivateLink",
+            "privateLink": {"natSubnetID": SUBNET, "additionalAllowedSubscriptions": [a_uuid("other", "subscription")]},
+        },
     ],
 )
 def test_private_access_is_passed_on_as_it_is(program: Program, private: dict[str, Any]) -> None:
     cluster = hosted_cluster(topology="PublicAndPrivate", private=private)
 
-    azure = program(hostedClusters=[cluster]).outputs_of("hc1")["spec"]["platform"]["azure"]
+    recorder = program(hostedClusters=[cluster], clusterSide="hypershift")
+    azure = recorder.outputs_of("hc1")["spec"]["platform"]["azure"]
 
     assert (azure["topology"], azure["private"]) == ("PublicAndPrivate", private)

@@ -170,6 +170,16 @@ def test_the_identities_may_stay_in_their_region_while_the_stack_moves(next_run:
     assert next_run(location="westus", hostedClusters=clusters).failure is None
 
 
+def with_created_issuer(**changes: Any) -> list[dict[str, Any]]:
+    given = {**hosted_cluster(**_CREATED), "location": "eastus", "issuerURL": None, **changes}
+    return [{name: value for name, value in given.items() if value is not None}]
+
+
+@pytest.fixture(scope="module")
+def with_issuer(program: Program) -> RecordingMonitor:
+    return program(hostedClusters=with_created_issuer(), clusterSide="hypershift", location="eastus")
+
+
 _READER = f"{IDENTITIES}/reader"
 _MADE = {"source": "created", "name": "reader"}
 _CREATED = {
@@ -218,15 +228,11 @@ def test_the_key_vault_user_of_all_clusters_is_not_replaced_unasked(
     ids=["region", "name", "made by somebody else"],
 )
 def test_the_issuer_that_the_stack_makes_is_not_replaced_unasked(
-    program: Program, next_run: Run, region: str, changes: dict[str, Any], expected: str
+    with_issuer: RecordingMonitor, next_run: Run, region: str, changes: dict[str, Any], expected: str
 ) -> None:
-    def clusters(**changes: Any) -> list[dict[str, Any]]:
-        given = {**hosted_cluster(**_CREATED), "location": "eastus", "issuerURL": None, **changes}
-        return [{name: value for name, value in given.items() if value is not None}]
+    last = with_issuer.stack_outputs.values
 
-    last = program(hostedClusters=clusters(), clusterSide="hypershift", location="eastus").stack_outputs.values
-
-    assert expected in lost(next_run(last=last, hostedClusters=clusters(**changes), location=region))
+    assert expected in lost(next_run(last=last, hostedClusters=with_created_issuer(**changes), location=region))
 
 
 def test_a_cluster_that_is_named_may_lose_and_no_other(next_run: Run) -> None:

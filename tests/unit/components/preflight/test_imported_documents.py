@@ -229,7 +229,7 @@ def test_problems_of_several_credentials_and_clusters_are_in_one_report(
     ]
 
 
-@pytest.mark.parametrize("object_encoding", ["utf-8", "base64", "hex"])
+@pytest.mark.parametrize("object_encoding", ["utf-8", "hex"])
 def test_a_good_document_is_named_by_its_path_and_copied_nowhere(
     program: Program, tmp_path: Path, issued: IssuedCertificate, object_encoding: str
 ) -> None:
@@ -257,6 +257,7 @@ def test_a_good_document_is_named_by_its_path_and_copied_nowhere(
     assert shown.items() >= {key: of_the_document[key] for key in ("notAfter", "renewAfter", "thumbprint")}.items()
     assert shown["generation"] is None
     everything = "\n".join(recorder.strings())
+    assert len(secret_lines(text)) > 10
     assert [line for line in secret_lines(text) if line in everything] == []
 
 

@@ -123,7 +123,7 @@ def run(program: Program, vault: Any, disk: Any, recorded: Any = ("team",), **ch
         getVault=lambda asked: {"tags": vault} if asked["vaultName"] == "kv-idstack-dev" else {},
         getUserAssignedIdentity=identity,
     )
-    return program(invokes=answers, **changes)
+    return program(invokes=answers, **{"clusterSide": "hypershift", **changes})
 
 
 def registered(recorder: RecordingMonitor, resource: tuple[str, str]) -> tuple[Any, list[str]]:
@@ -154,12 +154,16 @@ def test_a_write_of_own_tags_sends_those_of_others_along(program: Program, own: 
 
 
 def test_letter_case_makes_no_foreign_name(program: Program) -> None:
-    assert registered(run(program, {"Team": "identity"}, MARKED), VAULT_RESOURCE) == (OWN, [])
+    recorder = run(program, {"Team": "identity"}, MARKED, hostedClusters=[])
+
+    assert registered(recorder, VAULT_RESOURCE) == (OWN, [])
 
 
 def test_without_a_record_every_name_is_the_stacks(program: Program) -> None:
     """A name that the configuration no longer has would stay for ever."""
-    assert registered(run(program, {**OWN, **FOREIGN}, MARKED, recorded=None), VAULT_RESOURCE) == (OWN, [])
+    recorder = run(program, {**OWN, **FOREIGN}, MARKED, recorded=None, hostedClusters=[])
+
+    assert registered(recorder, VAULT_RESOURCE) == (OWN, [])
 
 
 def test_a_renewal_reads_no_tags(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
