@@ -16,10 +16,11 @@ from identity.catalogue import CONTROL_PLANE
 from tests.unit.identity.settings.world import LOCAL, configuration, hosted_cluster, read, refusals, report, steps
 
 _FILES: Final = ("access", "authentication", "hosted-clusters", "infrastructure", "parts", "stack")
+Place = tuple[str, str]
 
 
-def _cases() -> list[Any]:
-    sentences = [entry for file in _FILES for entry in read(f"{file}.yaml").items()]
+def _cases(*files: str) -> list[Any]:
+    sentences = [entry for file in files for entry in read(f"{file}.yaml").items()]
     return [
         pytest.param(case, id=sentence)
         for sentence, cases in sentences
@@ -27,19 +28,32 @@ def _cases() -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("case", _cases())
-def test_a_configuration_is_refused_where_its_case_says(case: dict[str, Any]) -> None:
-    case = dict(case)
-    refused, says = case.pop("refused", {}), case.pop("says", [])
-    if clusters := case.pop("clusters", None):
-        case = {"hostedClusters": [hosted_cluster(**cluster) for cluster in clusters], **case}
-    config = configuration(**{steps(path): value for path, value in case.items()})
-
-    assert refusals(config, local=LOCAL) == [
-        (f"hostedClusters[0]{place}" if place.startswith(".") else place, rule) for place, rule in refused.items()
+def _described(case: dict[str, Any]) -> tuple[dict[str, Any], list[Place]]:
+    """The configuration of a case, and what it is refused for."""
+    changes = {path: value for path, value in case.items() if path not in ("refused", "says", "clusters")}
+    if "clusters" in case:
+        changes = {"hostedClusters": [hosted_cluster(**cluster) for cluster in case["clusters"]], **changes}
+    refused = case.get("refused", {}).items()
+    return configuration(**{steps(path): value for path, value in changes.items()}), [
+        (f"hostedClusters[0]{place}" if place.startswith(".") else place, rule) for place, rule in refused
     ]
+
+
+@pytest.mark.parametrize("case", _cases(*_FILES))
+def test_a_configuration_is_refused_where_its_case_says(case: dict[str, Any]) -> None:
+    config, refused = _described(case)
+    says = case.get("says", [])
+
+    assert refusals(config, local=LOCAL) == refused
     written = report(config) if says else ""
     assert all(written.count(text) >= says.count(text) for text in says)
+
+
+@pytest.mark.parametrize("case", _cases("placeholders"))
+def test_what_only_an_example_has_is_refused_in_a_stacks_own_file(case: dict[str, Any]) -> None:
+    config, refused = _described(case)
+
+    assert refusals(config, local=LOCAL, written=config) == refused
 
 
 @pytest.mark.parametrize("field", [row.field for row in CONTROL_PLANE if not row.optional])

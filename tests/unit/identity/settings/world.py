@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import copy
 import json
-import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import yaml
 
 from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
 from identity.settings import ConfigurationError, Settings, load_settings
+from tests.unit import cases
 from tests.unit.golden_report import reviewed
 
 TENANT: Final = "11111111-1111-4111-8111-111111111111"
@@ -29,8 +28,7 @@ DNS: Final = f"{GROUPS}/dns/providers/Microsoft.Network"
 MANAGED_IDENTITY: Final = f"{GROUPS}/identity/providers/Microsoft.ManagedIdentity/userAssignedIdentities/ciro"
 KEY_VERSION: Final = "0123456789abcdef0123456789abcdef"
 
-# Takes a key out of the configuration.
-ABSENT: Final = object()
+ABSENT: Final = cases.ABSENT
 
 LOCAL: Final = LocalEnvironment(
     authority_host="https://localhost:4001/",
@@ -123,22 +121,18 @@ def as_pulumi_passes_it(config: Mapping[str, Any]) -> dict[str, str]:
     return {key: value if isinstance(value, str) else json.dumps(value) for key, value in config.items()}
 
 
-def load(
-    config: Mapping[str, Any], *, secret_keys: Collection[str] = (), local: LocalEnvironment | None = None
-) -> Settings:
+def load(config: Mapping[str, Any], *, secret_keys: Collection[str] = (), **options: Any) -> Settings:
     """Load a configuration that holds plain values."""
-    return load_settings(as_pulumi_passes_it(config), secret_keys=secret_keys, local=local)
+    return load_settings(as_pulumi_passes_it(config), secret_keys=secret_keys, **{"local": None, **options})
 
 
-def refusals(
-    config: Mapping[str, Any], *, secret_keys: Collection[str] = (), local: LocalEnvironment | None = None
-) -> list[tuple[str, str]]:
+def refusals(config: Mapping[str, Any], **options: Any) -> list[tuple[str, str]]:
     """Key path and rule of each problem, in order; none if the configuration is accepted.
 
     The message of each is the one in the golden report.
     """
     try:
-        load(config, secret_keys=secret_keys, local=local)
+        load(config, **options)
     except ConfigurationError as error:
         return reviewed(error.problems)
     return []
@@ -157,22 +151,8 @@ def report(config: Mapping[str, Any], *, secret_keys: Collection[str] = ()) -> s
 
 
 def read(file: str) -> Any:
-    """A file of `cases/`. In its texts `<VNET>` is the constant of this module, `<x*3>` is xxx, `<ABSENT>` no text."""
-    return _filled_in(yaml.safe_load((Path(__file__).parent / "cases" / file).read_text(encoding="utf-8")))
-
-
-def _filled_in(value: Any) -> Any:
-    match value:
-        case dict():
-            return {key: _filled_in(part) for key, part in value.items()}
-        case list():
-            return [_filled_in(part) for part in value]
-        case "<ABSENT>":
-            return ABSENT
-        case str():
-            repeated = re.sub(r"<(.)\*(\d+)>", lambda found: found[1] * int(found[2]), value)
-            return re.sub("<([A-Z_]+)>", lambda found: str(globals()[found[1]]), repeated)
-    return value
+    """A file of `cases/`, with the constants of this module in it."""
+    return cases.read(Path(__file__).parent / "cases" / file, globals())
 
 
 def steps(path: str) -> str:

@@ -1,0 +1,32 @@
+"""Configurations in YAML files, which is what a stack file is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+# Takes a key out of a configuration.
+ABSENT: Final = object()
+
+
+def read(file: Path, words: Mapping[str, object]) -> Any:
+    """What the file has. In its texts `<VNET>` is that word's value, `<x*3>` is xxx; `<ABSENT>` alone is `ABSENT`."""
+    return _filled_in(yaml.safe_load(file.read_text(encoding="utf-8")), words)
+
+
+def _filled_in(value: Any, words: Mapping[str, object]) -> Any:
+    match value:
+        case dict():
+            return {key: _filled_in(part, words) for key, part in value.items()}
+        case list():
+            return [_filled_in(part, words) for part in value]
+        case "<ABSENT>":
+            return ABSENT
+        case str():
+            repeated = re.sub(r"<(.)\*(\d+)>", lambda found: found[1] * int(found[2]), value)
+            return re.sub("<([A-Z_]+)>", lambda found: str(words[found[1]]), repeated)
+    return value
