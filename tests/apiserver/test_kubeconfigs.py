@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import os
 import subprocess
@@ -18,135 +17,46 @@ from identity.aks.azure_rbac import AksCluster
 from identity.aks.kubeconfig import Kubeconfig, add_context
 from identity.azure.errors import AccessError
 from tests.apiserver.recording_server import EXEC, Server, server
+from tests.unit import cases
 
 __all__ = ["server"]
 
 pytestmark = pytest.mark.apiserver
 
-Change = Callable[[dict[str, Any], Server], object]
+FILE = Path(__file__).parent / "kubeconfigs.yaml"
 
 
-def user(document: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = document["users"][0]["user"]
-    return found
+def changed(name: str, server: Server) -> dict[str, Any]:
+    """The kubeconfig of that name in the file; a program that it has prints what stands there."""
+    words = {
+        "PORT": server.port,
+        "PROXY": server.proxy_port,
+        "CERTIFICATE": server.text("me.crt"),
+        "KEY": server.text("me.key"),
+        "AUTHORITY_HEAD": server.authority[:64],
+        "AUTHORITY_TAIL": server.authority[64:],
+    }
+    change = cases.read(FILE, words)[name]
+    whole = document(server)
+    [user] = whole["users"]
+    if "exec" in change:
+        user["user"] = {"exec": {**EXEC, **change["exec"]}}
+    user["user"] = change.get("alone", user["user"])
+    whole["users"] += change.get("users", [])
+    for holder, members in (
+        (whole["clusters"][0]["cluster"], change.get("cluster", {})),
+        (whole["contexts"][0]["context"], change.get("context", {})),
+        (user["user"], change.get("user", {})),
+        (whole, change.get("whole", {})),
+    ):
+        holder |= {member: value for member, value in members.items() if value is not cases.ABSENT}
+        for member in [member for member, value in members.items() if value is cases.ABSENT]:
+            del holder[member]
+    if "prints" in change:
+        server.plugin(**change["prints"])
+    return whole
 
 
-def at(document: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = document["clusters"][0]["cluster"]
-    return found
-
-
-def by_exec(document: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    document["users"][0]["user"] = {"exec": {**EXEC, **changes}}
-    return document
-
-
-def presented(document: dict[str, Any], **files: str) -> None:
-    document["users"][0]["user"] = files
-
-
-KUBECONFIGS: dict[str, Change] = {
-    "a token": lambda d, s: None,
-    "a relative certificate-authority": lambda d, s: (
-        at(d).pop("certificate-authority-data"),
-        at(d).update({"certificate-authority": "ca.crt"}),
-    ),
-    "a certificate-authority that is not there": lambda d, s: (
-        at(d).pop("certificate-authority-data"),
-        at(d).update({"certificate-authority": "none.crt"}),
-    ),
-    "both forms of the authority": lambda d, s: at(d).update({"certificate-authority": "ca.crt"}),
-    "an authority that is no PEM": lambda d, s: at(d).update({"certificate-authority-data": "bm9uZQ=="}),
-    "no authority": lambda d, s: at(d).pop("certificate-authority-data"),
-    "insecure-skip-tls-verify": lambda d, s: (
-        at(d).pop("certificate-authority-data"),
-        at(d).update({"insecure-skip-tls-verify": True, "server": f"https://127.0.0.1:{s.port}"}),
-    ),
-    "insecure-skip-tls-verify with an authority": lambda d, s: at(d).update({"insecure-skip-tls-verify": True}),
-    "a server of another name": lambda d, s: at(d).update({"server": f"https://127.0.0.1:{s.port}"}),
-    "tls-server-name": lambda d, s: at(d).update(
-        {"server": f"https://127.0.0.1:{s.port}", "tls-server-name": "kubernetes.internal"}
-    ),
-    "a wrong tls-server-name": lambda d, s: at(d).update({"tls-server-name": "other.internal"}),
-    "no scheme": lambda d, s: at(d).update({"server": f"localhost:{s.port}"}),
-    "no server": lambda d, s: at(d).pop("server"),
-    "proxy-url": lambda d, s: at(d).update(
-        {"server": "https://kubernetes.internal", "proxy-url": f"http://127.0.0.1:{s.proxy_port}"}
-    ),
-    "proxy-url and tls-server-name": lambda d, s: at(d).update(
-        {
-            "server": "https://api.example",
-            "tls-server-name": "kubernetes.internal",
-            "proxy-url": f"http://127.0.0.1:{s.proxy_port}",
-        }
-    ),
-    "a proxy-url of another scheme": lambda d, s: at(d).update({"proxy-url": "ftp://127.0.0.1:1"}),
-    "tokenFile": lambda d, s: presented(d, tokenFile="token"),
-    "a token that is no ASCII": lambda d, s: user(d).update(token="\u00e9"),
-    "tokenFile beside token": lambda d, s: user(d).update({"tokenFile": "token"}),
-    "an empty tokenFile beside token": lambda d, s: user(d).update({"tokenFile": "empty"}),
-    "a tokenFile that is not there beside token": lambda d, s: user(d).update({"tokenFile": "none"}),
-    "a tokenFile that is not there": lambda d, s: presented(d, tokenFile="none"),
-    "client-certificate": lambda d, s: presented(d, **{"client-certificate": "me.crt", "client-key": "me.key"}),
-    "client-certificate beside token": lambda d, s: user(d).update(
-        {"client-certificate": "me.crt", "client-key": "me.key"}
-    ),
-    "client-certificate without a key": lambda d, s: presented(d, **{"client-certificate": "me.crt"}),
-    "a client-key that is not there": lambda d, s: presented(
-        d, **{"client-certificate": "me.crt", "client-key": "none"}
-    ),
-    "a key of another certificate": lambda d, s: presented(
-        d, **{"client-certificate": "me.crt", "client-key": "inner.key"}
-    ),
-    "a password": lambda d, s: presented(d, username="me", password="p"),
-    "a password beside token": lambda d, s: user(d).update(username="me"),
-    "as": lambda d, s: user(d).update({"as": "jane", "as-groups": ["a", "b"], "as-user-extra": {"x": ["1"]}}),
-    "as-groups without as": lambda d, s: user(d).update({"as-groups": ["a"]}),
-    "a program's token": lambda d, s: (by_exec(d), s.plugin(token="printed")),
-    "a program's certificate": lambda d, s: (
-        by_exec(d),
-        s.plugin(clientCertificateData=s.text("me.crt"), clientKeyData=s.text("me.key")),
-    ),
-    "a program's token and certificate": lambda d, s: (
-        by_exec(d),
-        s.plugin(token="t", clientCertificateData=s.text("me.crt"), clientKeyData=s.text("me.key")),
-    ),
-    "a program's certificate without a key": lambda d, s: (
-        by_exec(d),
-        s.plugin(clientCertificateData=s.text("me.crt")),
-    ),
-    "a program that prints nothing of use": lambda d, s: (by_exec(d), s.plugin()),
-    "a program of another version": lambda d, s: (
-        by_exec(d, apiVersion="client.authentication.k8s.io/v1beta1"),
-        s.plugin(token="t"),
-    ),
-    "a program of v1alpha1": lambda d, s: by_exec(d, apiVersion="client.authentication.k8s.io/v1alpha1"),
-    "a program without interactiveMode": lambda d, s: by_exec(d, interactiveMode=None),
-    "a program without a command": lambda d, s: by_exec(d, command=""),
-    "a program with a variable without a name": lambda d, s: by_exec(d, env=[{"value": "x"}]),
-    "a program that wants a terminal": lambda d, s: by_exec(d, interactiveMode="Always"),
-    "a program beside token": lambda d, s: user(d).update({"exec": {**EXEC, "command": "/none"}}),
-    "a program that is not there": lambda d, s: by_exec(d, command="./none"),
-    "the auth-provider of Azure": lambda d, s: presented(d, **{"auth-provider": {"name": "azure", "config": None}}),  # type: ignore[arg-type]
-    "an entry twice": lambda d, s: d["users"].append(d["users"][0]),
-    "an entry without a name": lambda d, s: d["users"].append({"user": {}}),
-    "an entry without its member": lambda d, s: d["users"].append({"name": "other"}),
-    "a section that is null": lambda d, s: d.update(extensions=None),
-    "another kind": lambda d, s: d.update(kind="Other"),
-    "no kind": lambda d, s: d.pop("kind"),
-    "another version": lambda d, s: d.update(apiVersion="v2"),
-    "a token that is a number": lambda d, s: user(d).update(token=12),
-    "args with a number": lambda d, s: by_exec(d, args=["a", 5]),
-    "args that are a text": lambda d, s: by_exec(d, args="a b"),
-    "a boolean in quotes": lambda d, s: at(d).update({"insecure-skip-tls-verify": "true"}),
-    "data that is no base64": lambda d, s: user(d).update({"client-certificate-data": "@"}),
-    "base64 on two lines": lambda d, s: at(d).update(
-        {"certificate-authority-data": s.authority[:64] + "\n" + s.authority[64:]}
-    ),
-    "a member of another type that nobody knows": lambda d, s: user(d).update(own=5),
-    "a context that is not there": lambda d, s: d.update({"current-context": "none"}),
-    "a user that is not there": lambda d, s: d["contexts"][0]["context"].update(user="none"),
-}
 TEXTS: dict[str, Callable[[str], bytes]] = {
     "a byte-order mark": lambda text: b"\xef\xbb\xbf" + text.encode(),
     "UTF-16": lambda text: text.encode("utf-16"),
@@ -196,12 +106,10 @@ def by_api_server(file: Path, server: Server) -> tuple[dict[str, Any] | None, st
     return (server.seen[-1] if server.seen else None), ""
 
 
-@pytest.mark.parametrize("name", KUBECONFIGS)
+@pytest.mark.parametrize("name", yaml.safe_load(FILE.read_text(encoding="utf-8")))
 def test_the_server_sees_the_same_of_both(name: str, server: Server, kubectl: str) -> None:
-    changed = copy.deepcopy(document(server))
-    KUBECONFIGS[name](changed, server)
     file = server.folder / "config"
-    file.write_text(yaml.safe_dump(changed))
+    file.write_text(yaml.safe_dump(changed(name, server)))
 
     ours, message = by_api_server(file, server)
 
@@ -220,13 +128,13 @@ def test_a_file_is_read_as_kubectl_does(name: str, server: Server, kubectl: str)
 
 
 def test_a_program_learns_the_same_of_the_cluster(server: Server, kubectl: str) -> None:
-    changed = document(server)
-    by_exec(changed, provideClusterInfo=True)
     extension = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "a"}}
-    at(changed).update({"tls-server-name": "kubernetes.internal", "extensions": [extension]})
+    given = document(server)
+    given["clusters"][0]["cluster"] |= {"tls-server-name": "kubernetes.internal", "extensions": [extension]}
+    given["users"][0]["user"] = {"exec": {**EXEC, "provideClusterInfo": True}}
     server.plugin(token="t")
     file = server.folder / "config"
-    file.write_text(yaml.safe_dump(changed))
+    file.write_text(yaml.safe_dump(given))
 
     by_kubectl(kubectl, file, server)
     theirs = json.loads(server.text("info.json"))
@@ -266,7 +174,7 @@ def test_entries_go_into_the_files_that_kubectl_changes(tmp_path: Path, server: 
     ):
         subprocess.run([kubectl, "config", *arguments], env=environ, check=True, capture_output=True)
     context = {"cluster": "c", "user": "new"}
-    where = {**at(document(server)), "server": "https://b.example"}
+    where = {**document(server)["clusters"][0]["cluster"], "server": "https://b.example"}
     added = {
         "clusters": [{"name": "c", "cluster": where}],
         "contexts": [{"name": "c", "context": context}],
