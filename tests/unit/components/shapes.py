@@ -1,14 +1,16 @@
 """Configurations that together have every choice of every key on which an object of the management cluster can depend.
 
 The choices come from the settings' own schema: each word, `true` and `false`, and each optional key once there and once
-left out. `_BASES` has what a choice needs beside it; as many choices as fit together are put into one configuration.
+left out. `shapes.yaml` has what a choice needs beside it; as many choices as fit are put into one configuration.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any, Final, get_args, get_origin
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
@@ -18,8 +20,9 @@ from identity.settings.schema.base import FilledIn
 from identity.settings.schema.model import Settings
 from identity.settings.schema.schema_node import SchemaNode
 from localcloud.testing.hosted_clusters import ABSENT, changed
+from tests.unit import cases
 from tests.unit.components import world
-from tests.unit.components.world import GROUPS, VNET, hosted_cluster
+from tests.unit.components.configurations import with_clusters
 
 PRESENT: Final = object()
 # What Azure alone has, how the stack gets into the management cluster, and what the run itself does.
@@ -148,183 +151,26 @@ def _step(place: Any, key: str) -> Any:
     return ABSENT
 
 
-_ZONES: Final = f"{GROUPS}/dns-dev/providers/Microsoft.Network"
-_DNS: Final = {
-    "baseDomain": "example.com",
-    "publicZoneID": f"{_ZONES}/dnszones/example.com",
-    "privateZoneID": f"{_ZONES}/privateDnsZones/hc1.example.com",
+# The names of what a table or a list of `shapes.yaml` may have.
+_EACH: Final = {
+    **_NAMES,
+    "workloadIdentities": tuple(row.field for row in CONTROL_PLANE if row.workload is not None),
+    "managedIdentities": tuple(row.field for row in OPTIONAL),
 }
-_WRITTEN: Final = {"releaseImage": "quay.io/openshift-release-dev/ocp-release:4.20.0-x86_64", "pullSecret": "pull"}
-_NAMED_KEY: Final = {**_WRITTEN, "serviceAccountSigningKey": "signer"}
-_SIGNING_KEY: Final = {"vaultSecretName": "hc1-signing-key"}
-_KEY: Final = {"keyVaultName": "kv-etcd-dev", "keyName": "hc1-etcd", "keyVersion": "0123456789abcdef0123456789abcdef"}
-_KMS: Final = {
-    "keyVaultType": "KeyVault",
-    "activeKey": _KEY,
-    "backupKey": {**_KEY, "keyVersion": "fedcba9876543210fedcba9876543210"},
-    "keyVaultResourceGroup": "etcd-dev",
-    "backupKeyVaultResourceGroup": "etcd-dev",
-    "keyVaultAccess": "Public",
-}
-_OPTIONALS: Final = {
-    "backupStorageAccountID": f"{GROUPS}/backup-dev/providers/Microsoft.Storage/storageAccounts/backupsdev",
-    "containerRegistryID": f"{GROUPS}/images-dev/providers/Microsoft.ContainerRegistry/registries/imagesdev",
-    "externalDnsZoneID": f"{_ZONES}/dnszones/planes.example.com",
-    "managementIssuerURL": "https://eastus.oic.prod-aks.azure.com/tenant/issuer",
-    "managedIdentities": [row.field for row in OPTIONAL],
-}
-_LINK: Final = {
-    "type": "PrivateLink",
-    "privateLink": {"natSubnetID": f"{VNET}/subnets/nat", "additionalAllowedSubscriptions": [world.DEPLOYER]},
-}
-_SWIFT: Final = {"type": "Swift", "swift": {"podNetworkInstance": "pni"}}
-_EVERYWHERE: Final = {"namespace": "planes", "location": "eastus", "objectEncoding": "utf-8", "kms": _KMS, **_OPTIONALS}
-_CREATED: Final = ("resourceGroup", "vnetID", "subnetID", "securityGroupID", "dnsZoneResourceGroup", "issuerURL")
-_WORKLOAD: Final = {
-    "name": "reader",
-    "image": "registry.example.com/reader:1",
-    "command": ["/reader"],
-    "args": ["--once"],
-    "identities": ["network", "disk"],
-    "replicas": 2,
-    "resources": {"requests": {"cpu": "100m"}, "limits": {"memory": "64Mi"}},
-    "serviceAccount": "reader",
-    "nodeSelector": {"kubernetes.io/os": "linux"},
-    "tolerations": [{"key": "dedicated", "operator": "Equal", "value": "reader", "effect": "NoExecute"}],
-}
-_TOLERATING: Final = {"key": "dedicated", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}
 
 
-def _one(**cluster: Any) -> list[dict[str, Any]]:
-    return [hosted_cluster(**_EVERYWHERE, **cluster)]
+def _expanded(value: Any, names: tuple[str, ...] = ()) -> Any:
+    match value:
+        case {"<each>": part}:
+            return {name: json.loads(json.dumps(part).replace("<field>", name)) for name in names}
+        case ["<each>"]:
+            return list(names)
+        case dict():
+            return {key: _expanded(part, _EACH.get(key, ())) for key, part in value.items()}
+    return value
 
 
-def _identity(field: str) -> dict[str, Any]:
-    """A managed identity whose credential has been issued elsewhere."""
-    return {
-        "source": "managed-identity",
-        "enabled": True,
-        "secretName": f"{field.lower()}-elsewhere",
-        "objectEncoding": "utf-8",
-        "resourceId": f"{GROUPS}/identity-dev/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{field}",
-        "clientId": world.REGISTRY["clientId"],
-        "credential": {"secretName": f"{field.lower()}-elsewhere"},
-    }
-
-
-def _created(**cluster: Any) -> dict[str, Any]:
-    given = hosted_cluster(
-        infrastructure="create",
-        network={"addressPrefix": "10.0.0.0/16", "subnetAddressPrefix": "10.0.0.0/24"},
-        issuer="create",
-        issuerName="hc1created",
-        serviceAccountSigningKey={"published": [1, 2], "signing": 1, "leaked": []},
-        dns={key: _DNS[key] for key in ("baseDomain", "publicZoneID")},
-        externalDnsDomain="planes.example.com",
-        **cluster,
-    )
-    return {key: value for key, value in given.items() if key not in _CREATED}
-
-
-# What a choice needs beside it, once in each way that the hosted cluster can be built.
 _BASES: Final[Mapping[str, dict[str, Any]]] = {
-    "stack": {
-        "clusterSide": "stack",
-        "blockInstanceMetadata": True,
-        "probe": {"image": "registry.example.com/probe:1"},
-        "hostedClusters": _one(
-            workloads=[_WORKLOAD],
-            identities={row.field: {"enabled": True, "objectEncoding": "utf-8"} for row in CONTROL_PLANE},
-        ),
-    },
-    "tolerating": {
-        "clusterSide": "stack",
-        "hostedClusters": _one(
-            dns={"baseDomain": "example.com"}, workloads=[{**_WORKLOAD, "tolerations": [_TOLERATING]}]
-        ),
-    },
-    "imported": {
-        "clusterSide": "stack",
-        "hostedClusters": _one(identities={row.field: _identity(row.field) for row in CONTROL_PLANE}),
-    },
-    "written": {
-        "clusterSide": "hypershift",
-        "hostedClusters": _one(
-            dns=_DNS,
-            externalDnsDomain="planes.example.com",
-            hostedCluster=_NAMED_KEY,
-            topology="Public",
-            identities={row.field: {"enabled": True} for row in CONTROL_PLANE},
-            dataPlaneIdentities={
-                row.field: {"name": "earlier", "location": "eastus", "federatedCredentials": {}} for row in DATA_PLANE
-            },
-        ),
-    },
-    "signing": {
-        "clusterSide": "hypershift",
-        "hostedClusters": _one(
-            dns=_DNS,
-            externalDnsDomain="planes.example.com",
-            hostedCluster=_WRITTEN,
-            serviceAccountSigningKey=_SIGNING_KEY,
-        ),
-    },
-    "encrypted": {
-        "clusterSide": "hypershift",
-        "hostedClusters": [
-            hosted_cluster(
-                kms=None,
-                dns=_DNS,
-                externalDnsDomain="planes.example.com",
-                hostedCluster={**_NAMED_KEY, "etcdEncryption": "aescbc"},
-            )
-        ],
-    },
-    "private-link": {
-        "clusterSide": "hypershift",
-        "hostedClusters": _one(dns=_DNS, hostedCluster=_NAMED_KEY, topology="Private", private=_LINK),
-    },
-    "swift": {
-        "clusterSide": "hypershift",
-        "hostedClusters": _one(
-            dns=_DNS,
-            externalDnsDomain="planes.example.com",
-            hostedCluster=_NAMED_KEY,
-            topology="PublicAndPrivate",
-            private=_SWIFT,
-        ),
-    },
-    "created": {"clusterSide": "hypershift", "probe": {}, "hostedClusters": [_created(hostedCluster=_WRITTEN)]},
-    "merged": {
-        "clusterSide": "hypershift",
-        "hostedClusters": _one(
-            hostedCluster={
-                "manifest": {
-                    "spec": {
-                        "release": {"image": "registry.example.com/release:1"},
-                        "pullSecret": {"name": "pull"},
-                        "serviceAccountSigningKey": {"name": "signer"},
-                        "services": [
-                            {"service": service, "servicePublishingStrategy": {"type": "Route"}}
-                            for service in ("APIServer", "OAuthServer", "Konnectivity", "Ignition")
-                        ],
-                    }
-                }
-            }
-        ),
-    },
-    "self-managed": {
-        "clusterSide": "hypershift",
-        "hostedClusters": [
-            hosted_cluster(
-                **{key: value for key, value in _EVERYWHERE.items() if key != "objectEncoding"},
-                authentication="workload-identities",
-                workloadIdentities={row.field: {} for row in CONTROL_PLANE if row.workload is not None},
-                topology="PublicAndPrivate",
-                private=_LINK,
-                dns=_DNS,
-                hostedCluster=_NAMED_KEY,
-            )
-        ],
-    },
+    name: with_clusters(_expanded(shape))
+    for name, shape in cases.read(Path(__file__).with_name("shapes.yaml"), vars(world)).items()
 }

@@ -14,7 +14,6 @@ from identity.azure.deployer_rights import (
     reader_grants,
     renewal_role,
 )
-from identity.catalogue import CONTROL_PLANE, OPTIONAL
 from identity.roles import (
     AKS_CLUSTER_USER_ROLE,
     AKS_RBAC_CLUSTER_ADMIN_ROLE,
@@ -26,6 +25,7 @@ from identity.roles import (
 )
 from localcloud.testing.azure import Facts
 from localcloud.testing.azure import parse_condition as parse
+from tests.unit.components.configurations import CONFIGURATIONS
 from tests.unit.components.existing_cluster import CLUSTER, USER, ExistingClusterScenario
 from tests.unit.components.program import Program
 from tests.unit.components.world import (
@@ -40,28 +40,11 @@ from tests.unit.components.world import (
 )
 
 ASSIGNMENT = "azure-native:authorization:RoleAssignment"
-BACKUP = f"{GROUPS}/backup/providers/Microsoft.Storage/storageAccounts/backups"
-REGISTRY = f"{GROUPS}/images/providers/Microsoft.ContainerRegistry/registries/nodes"
-EVERYTHING = hosted_cluster(
-    backupStorageAccountID=BACKUP,
-    containerRegistryID=REGISTRY,
-    externalDnsZoneID=f"{GROUPS}/public/providers/Microsoft.Network/dnszones/example.com",
-    managementIssuerURL="https://issuer.example.com/",
-    managedIdentities=[row.field for row in OPTIONAL],
-    identities={row.field: {"enabled": True} for row in CONTROL_PLANE if not row.enabled_by_default},
-)
-_ISSUER = hosted_cluster(issuer="create", issuerName="hc1oidc")
-WITH_ISSUER = {"hostedClusters": [{key: value for key, value in _ISSUER.items() if key != "issuerURL"}]}
-CONFIGURATIONS: dict[str, dict[str, Any]] = {
-    "the example": {},
-    "narrower roles": {"roles": "builtin"},
-    "everything": {"hostedClusters": [EVERYTHING]},
-    "an issuer": WITH_ISSUER,
-}
 
 
-@pytest.mark.parametrize("changes", CONFIGURATIONS.values(), ids=CONFIGURATIONS)
-def test_the_rights_are_those_that_the_program_uses(program: Program, changes: dict[str, Any]) -> None:
+@pytest.mark.parametrize("name", ["one cluster", "production's roles", "optional identities", "an issuer"])
+def test_the_rights_are_those_that_the_program_uses(program: Program, name: str) -> None:
+    changes = CONFIGURATIONS[name]
     made = [resource.inputs for resource in program(**changes).all(ASSIGNMENT)]
     uses = assigned(settings(**changes))
 
@@ -105,12 +88,7 @@ def test_a_role_that_an_identity_keeps_may_be_assigned_and_taken_away() -> None:
 
 
 def test_infrastructure_of_its_own_needs_the_subscription() -> None:
-    named = ("resourceGroup", "vnetID", "subnetID", "securityGroupID")
-    created = hosted_cluster(infrastructure="create", **dict.fromkeys(named))
-    created = {key: value for key, value in created.items() if value is not None}
-    zone = f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnszones/example.com"
-    dns = {"baseDomain": "example.com", "publicZoneID": zone}
-    found = deployer_grants(settings(hostedClusters=[{**created, "dns": dns}]))
+    found = deployer_grants(settings(**CONFIGURATIONS["infrastructure"]))
 
     wide = {grant.role for grant in found if grant.scope == f"/subscriptions/{SUBSCRIPTION}"}
     assert wide == {CONTRIBUTOR_ROLE, RBAC_ADMINISTRATOR_ROLE}
@@ -135,7 +113,7 @@ def test_the_condition_is_about_service_principals_alone(action: str) -> None:
 
 
 def test_a_person_who_deploys_may_get_the_roles_that_the_stack_gives_its_deployer() -> None:
-    found = deployer_grants(settings(**WITH_ISSUER), to_people=True)
+    found = deployer_grants(settings(**CONFIGURATIONS["an issuer"]), to_people=True)
     limits = {grant.scope: str(grant.condition) for grant in found if grant.role is RBAC_ADMINISTRATOR_ROLE}
     own = limits.pop(f"{GROUPS}/identity-dev")
     role = STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE.guid

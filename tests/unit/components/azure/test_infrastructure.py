@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from tests.unit.components.configurations import CONFIGURATIONS
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor
-from tests.unit.components.world import GROUPS, hosted_cluster
+from tests.unit.components.world import GROUPS
 
-NAMED = ("resourceGroup", "vnetID", "subnetID", "securityGroupID", "dnsZoneResourceGroup")
 MANAGED, NETWORK, SECURITY = "hc1-hc1-infra", "hc1-vnet-hc1-infra", "hc1-nsg-hc1-infra"
 NSG = f"{GROUPS}/{SECURITY}/providers/Microsoft.Network/networkSecurityGroups/hc1-hc1-infra-nsg"
 VNET = f"{GROUPS}/{NETWORK}/providers/Microsoft.Network/virtualNetworks/hc1-hc1-infra"
@@ -18,7 +18,6 @@ ZONE = "hc1.example.com"
 EGRESS = f"{GROUPS}/{MANAGED}/providers/Microsoft.Network/loadBalancers/hc1-infra"
 ADDRESS = f"{GROUPS}/{MANAGED}/providers/Microsoft.Network/publicIPAddresses/hc1-infra"
 PARTS = "hc1-infrastructure"
-MANIFEST = {"manifest": {"spec": {"serviceAccountSigningKey": {"name": "signing-key"}}}}
 
 
 def placed(group: str, location: str = "eastus", **inputs: Any) -> dict[str, Any]:
@@ -28,10 +27,8 @@ def placed(group: str, location: str = "eastus", **inputs: Any) -> dict[str, Any
 
 def created(**changes: Any) -> dict[str, Any]:
     """The configuration of `hc1` with infrastructure of its own."""
-    kept = {key: value for key, value in hosted_cluster().items() if key not in NAMED}
-    zone = f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnszones/example.com"
-    dns = {"baseDomain": "example.com", "publicZoneID": zone}
-    return {**kept, "infrastructure": "create", "dns": dns, "hostedCluster": MANIFEST, **changes}
+    [cluster] = CONFIGURATIONS["infrastructure"]["hostedClusters"]
+    return {**cluster, **changes}
 
 
 @pytest.fixture(scope="module")

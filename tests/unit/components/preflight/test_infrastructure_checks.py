@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.components.configurations import CONFIGURATIONS
 from tests.unit.components.program import Program
 from tests.unit.components.refusals import GONE, refused
 from tests.unit.components.world import GROUPS, SECURITY_GROUP, VNET, egress, hosted_cluster, lookups
@@ -194,14 +195,10 @@ def test_a_private_zone_is_linked_to_the_network(program: Program, answers: dict
 
 
 def test_of_infrastructure_that_the_stack_makes_only_the_public_zone_exists(program: Program) -> None:
-    named = ("resourceGroup", "vnetID", "subnetID", "securityGroupID", "dnsZoneResourceGroup")
-    kept = {key: value for key, value in hosted_cluster().items() if key not in named}
-    dns = {key: value for key, value in ZONES.items() if key != "privateZoneID"}
-    cluster = {**kept, "infrastructure": "create", "dns": dns, "hostedCluster": MANIFEST}
     exists = {"dns-dev", "identity-dev"}
     made = dict.fromkeys(("getVirtualNetwork", "getNetworkSecurityGroup", "getPrivateZone"), GONE)
     group = lookups(getResourceGroup=lambda asked: {} if asked["resourceGroupName"] in exists else GONE, **made)
-    recorder = program(hostedClusters=[cluster], clusterSide="hypershift", lookups_only=True, invokes=group)
+    recorder = program(**CONFIGURATIONS["infrastructure"], lookups_only=True, invokes=group)
 
     assert recorder.failure is None
     groups = [
