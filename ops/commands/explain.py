@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
@@ -30,7 +30,9 @@ def explain(
     fixes with the names of your stack.
     """
     screen, text = Screen(as_json), " ".join(words or ())
-    rows = _matching(text) if text else SYMPTOMS
+    named = [symptom for symptom in SYMPTOMS if symptom.name.lower() == text.lower()]
+    # Those that a message matches, one of each family.
+    rows = (named or [symptom for family in Family if (symptom := find(text, family))]) if text else SYMPTOMS
     if not rows:
         raise typer.BadParameter(
             f"{text!r} is not in the table{did_you_mean(text, (symptom.name for symptom in SYMPTOMS)) or '.'} "
@@ -40,12 +42,6 @@ def explain(
         screen.document([_document(row) for row in rows])
     else:
         screen.console.print(_explained(rows) if text else _list_by_family(rows), soft_wrap=True)
-
-
-def _matching(text: str) -> Sequence[Symptom]:
-    """The symptom of that name, or those that a message matches, one of each family."""
-    named = [symptom for symptom in SYMPTOMS if symptom.name.lower() == text.lower()]
-    return named or [symptom for family in Family if (symptom := find(text, family))]
 
 
 def _explained(rows: Iterable[Symptom]) -> Text:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -88,7 +88,12 @@ def up(
         inspector(context).show_status(engine, screen)
         return
     screen.step("credential probes")
-    signed = _wait_until_green(lambda: _read_sign_ins(outputs, accounts, environment), screen.console)
+
+    def read() -> ProbeRows:
+        results = probes.read(environment)
+        return ProbeRows([row for row in rows(outputs, results) if row.probes], token_rows(accounts, results))
+
+    signed = _wait_until_green(read, screen.console)
     if has_probes(outputs):
         _show_sign_ins(stack, signed, environment, screen)
     else:
@@ -133,14 +138,6 @@ class ProbeRows:
     def probes(self) -> list[ProbeResult]:
         """The reports of all rows."""
         return [*(probe for row in self.certificates for probe in row.probes), *(row.probe for row in self.accounts)]
-
-
-def _read_sign_ins(
-    outputs: StackOutputs[str], accounts: Iterable[TokenProbe], environment: LocalEnvironment
-) -> ProbeRows:
-    results = probes.read(environment)
-    certificates = [row for row in rows(outputs, results) if row.probes]
-    return ProbeRows(certificates, token_rows(accounts, results))
 
 
 def _show_sign_ins(stack: str, signed: ProbeRows, environment: LocalEnvironment, screen: Screen) -> None:

@@ -43,17 +43,15 @@ def _groups(results: Iterable[CheckResult]) -> list[list[CheckResult]]:
 
 def _paragraph(status: CheckStatus, group: Sequence[CheckResult]) -> Text:
     first = group[0]
-    fields = _finding(first) if status is CheckStatus.BROKEN else {"why": first.evidence}
+    fields = {"why": first.evidence}
+    if status is CheckStatus.BROKEN:
+        symptom = find(first.evidence) if first.stage not in _OF_THIS_MACHINE else None
+        more = {"more": f"`.venv/bin/idstack explain {shlex.quote(symptom.name)}`"} if symptom else {}
+        fields = {"found": first.evidence, "fix": first.fix, **more}
     checks = {one.stage if one.stage == one.check else f"{one.stage} ({one.check})": None for one in group}
     lines = [Text.assemble((status.replace("-", " "), _STYLES[status]), f"  {', '.join(checks)}{_places(group)}")]
     lines += [Text(f"    {name:5}  {text}") for name, text in fields.items()]
     return Text("\n").join(lines)
-
-
-def _finding(result: CheckResult) -> dict[str, str]:
-    symptom = find(result.evidence) if result.stage not in _OF_THIS_MACHINE else None
-    more = {"more": f"`.venv/bin/idstack explain {shlex.quote(symptom.name)}`"} if symptom else {}
-    return {"found": result.evidence, "fix": result.fix, **more}
 
 
 def _places(group: Sequence[CheckResult]) -> str:

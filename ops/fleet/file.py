@@ -13,7 +13,7 @@ from identity.clouds import LOCAL_CLOUD
 from identity.secrets_store import duration
 from identity.settings import ConfigurationError, Settings
 from identity.settings.rules.stack import validate_settings
-from identity.settings.schema.problems import NAMESPACE, Place, Problem, enumerate_words, path_of
+from identity.settings.schema.problems import NAMESPACE, Place, enumerate_words, path_of
 from identity.settings.schema.schema_node import ReportedPlace
 from ops.fleet.reading import LONGEST_STACK_NAME, EnvironmentSettings, FleetFileError, FleetReport, FleetSettings, read
 from ops.fleet.stacks import FleetEnvironment, FleetStack, Wave, cluster_stack_name, shared_stack_name
@@ -239,7 +239,10 @@ class _Environment:
             sources = {path_of(place): path_of(source) for place, source in layered.sources.items() if place}
             for problem in error.problems:
                 if problem.rule == "vault-missing":
-                    self._refuse_missing_vault(problem, name)
+                    at: Place = (*self.place, "shared", "settings", "vault")
+                    accepted = "the Key Vault of the environment's credentials, by its name"
+                    fix = f"`{path_of((*at, 'name'))}: <vault>`"
+                    self.report.refuse_setting(replace(problem, accepted=accepted, fix=fix), name, at, {})
                 else:
                     self.report.refuse_setting(problem, name, layered.source_of(problem.place), sources)
             return None
@@ -253,12 +256,6 @@ class _Environment:
             config=layered.values,
             settings=settings,
         )
-
-    def _refuse_missing_vault(self, problem: Problem, stack: str) -> None:
-        at: Place = (*self.place, "shared", "settings", "vault")
-        accepted = "the Key Vault of the environment's credentials, by its name"
-        fix = f"`{path_of((*at, 'name'))}: <vault>`"
-        self.report.refuse_setting(replace(problem, accepted=accepted, fix=fix), stack, at, {})
 
     def _refuse_second_vault(self, vault: str, stack: str, at: Place) -> None:
         """A vault's name is unique in Azure, so that no two stacks can have the same one."""

@@ -176,7 +176,11 @@ def _search(name: str, version: str, base: Mapping[str, str]) -> Path | str:
     if _is_executable(in_cache):
         return in_cache.absolute()
     problems.append(f"{in_cache.parent} is not there")
-    if problem := _download(name, version, base):
+    if base.get("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION", "").lower() in ("true", "1"):
+        return "; ".join([*problems, "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION forbids to download it"])
+    # The caller's own home, and this checkout's engine.
+    environment = {**base, "PATH": variables(LOCAL_STACK, base)["PATH"], "PULUMI_SKIP_UPDATE_CHECK": "1"}
+    if problem := install_pinned(name, version, environment):
         return "; ".join([*problems, problem])
     if not _is_executable(in_cache):
         return "; ".join([*problems, f"`pulumi plugin install` put no {executable} there"])
@@ -192,15 +196,6 @@ def _stated_version(executable: Path) -> str:
         return "does not answer as a provider plugin does"
     last = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
     return done.stdout.strip() if done.returncode == 0 else f"was not accepted: {last}"
-
-
-def _download(name: str, version: str, base: Mapping[str, str]) -> str | None:
-    """Install a plugin into the user's cache; returns the reason of a failure."""
-    if base.get("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION", "").lower() in ("true", "1"):
-        return "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION forbids to download it"
-    # The caller's own home, and this checkout's engine.
-    environment = {**base, "PATH": variables(LOCAL_STACK, base)["PATH"], "PULUMI_SKIP_UPDATE_CHECK": "1"}
-    return install_pinned(name, version, environment)
 
 
 def _recorded(paths: LocalPaths) -> dict[str, Plugin]:

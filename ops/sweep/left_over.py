@@ -117,8 +117,9 @@ def find(
     named, unnamed = _partition(tagged, lambda application: stacks.mentions(application["id"], application["appId"]))
     secrets = [] if vault_id is None else read_vault_secrets(azure, vault_id)
     applications = list(_applications(azure, project, stacks, unnamed))
+    in_group = managed_identities_within(azure, settings.group_id(settings.resource_group))
     named_identities, unnamed_identities = _partition(
-        _tagged_identities(azure, settings, project),
+        (one for one in in_group if one.tags.get(STACK_TAG, "").startswith(stack_tag(project, ""))),
         lambda identity: stacks.mentions(identity.id, identity.client_id),
     )
     identities = list(_managed_identities(stacks, unnamed_identities))
@@ -192,13 +193,6 @@ def _applications(
             _foreign_owner(owner_of_application(application), stacks),
         )
         yield left_over, str(principal.get("id", ""))
-
-
-def _tagged_identities(azure: AzureClient, settings: Settings, project: str) -> list[ManagedIdentityRecord]:
-    """Managed identities with our tag, in the stack's resource group."""
-    group = settings.group_id(settings.resource_group)
-    identities = managed_identities_within(azure, group)
-    return [identity for identity in identities if identity.tags.get(STACK_TAG, "").startswith(stack_tag(project, ""))]
 
 
 def _managed_identities(stacks: Stacks, unnamed: Sequence[ManagedIdentityRecord]) -> Iterator[tuple[LeftOver, str]]:

@@ -13,11 +13,10 @@ from typing import Any, Final, TypeAlias
 from urllib.parse import SplitResult, parse_qs, quote, urlsplit
 
 from identity.aks.api_server import AccessRequirements, ApiServer
-from identity.aks.permissions import Permission
 from identity.azure.client import AzureClient
 from identity.azure.errors import AccessError, AzureRefusedError
 from identity.credentials import rfc3339
-from identity.settings import ConfigurationError, Settings
+from identity.settings import ConfigurationError
 from identity.settings.schema.problems import value_at
 from ops.access.clients import api_server, deployer, sign_in_refusal
 from ops.stack import local_cloud, lock
@@ -144,16 +143,11 @@ def read_configuration(engine: Engine) -> SeenConfiguration | Unread:
         names = [value_at(cluster, ("name",)) for cluster in clusters] if isinstance(clusters, list) else []
         named = tuple(name if isinstance(name, str) and name else None for name in names)
         return SeenConfiguration(refused=error.problems, clusters=named)
-    return SeenConfiguration(identities=_enabled_identities(settings))
-
-
-def _enabled_identities(settings: Settings) -> dict[str, tuple[str, ...]]:
-    return {
-        cluster.name: tuple(row.field for row in cluster.enabled_rows)
-        if cluster.has_credentials
-        else tuple(row.field for row in cluster.federated_rows)
+    enabled = {
+        cluster.name: cluster.enabled_rows if cluster.has_credentials else cluster.federated_rows
         for cluster in settings.hosted_clusters
     }
+    return SeenConfiguration(identities={name: tuple(row.field for row in rows) for name, rows in enabled.items()})
 
 
 _READS: Final = frozenset({"get", "list", "watch"})
@@ -166,12 +160,14 @@ def read_access(server: ApiServer, required: AccessRequirements) -> SeenAccess |
         missing = server.missing(required)
     except AccessError as error:
         return refused(error)
+    reads = {permission for permission in required.permissions if permission.verb in _READS}
+    writes, lacking = set(required.permissions) - reads, set(server.lacking)
     return SeenAccess(
         server=server.server,
         who=server.who,
         missing=tuple(missing),
         hint=server.hint,
-        is_read_only=_is_read_only(required.permissions, server.lacking),
+        is_read_only=writes <= lacking and not reads <= lacking,
     )
 
 
@@ -188,12 +184,6 @@ def refused(error: AccessError | CommandError) -> SeenAccess | Unread:
         hint="correct what the error names (docs/guides/aks-access.md)",
         is_read_only=False,
     )
-
-
-def _is_read_only(needed: Collection[Permission], lacking: Collection[Permission]) -> bool:
-    reads = [permission for permission in needed if permission.verb in _READS]
-    writes = [permission for permission in needed if permission.verb not in _READS]
-    return set(writes) <= set(lacking) and not set(reads) <= set(lacking)
 
 
 # In the errors of a key service that refuses the caller.

@@ -20,6 +20,7 @@ def registration(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     if identity.generation is None:
         return  # a managed identity: Azure keeps its certificates, which are not readable
     client, application = identity.client_id, entry(world.applications, identity.client_id)
+    rotate = ("rotate", "--identity", f"{identity.cluster}/{identity.identity}")
     if application is None:
         yield Fault(
             evidence=f"Entra ID has no application with the client id {client}",
@@ -36,20 +37,15 @@ def registration(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     elif identity.thumbprint is not None and identity.thumbprint not in application.certificates:
         yield Fault(
             evidence=f"the certificate {identity.thumbprint} is not registered on the application {client}",
-            fix=_revoke_or_register(world, identity),
+            # It may have been removed after a leak, and the vault still has its key.
+            fix=f"if it was removed because its key leaked, {world.command(*rotate, '--revoke', '--now')}; otherwise "
+            f"{world.command(*rotate, '--register')}",
         )
     elif identity.thumbprint is not None and (end := application.certificates[identity.thumbprint]) <= world.now:
         yield Fault(
             evidence=f"the registration of {identity.thumbprint} ended at {rfc3339.render(end)}",
             fix=renewal(world, identity),
         )
-
-
-def _revoke_or_register(world: StackWorld, identity: Identity) -> str:
-    """The certificate may have been removed after a leak, and the vault still has its key."""
-    rotate = ("rotate", "--identity", f"{identity.cluster}/{identity.identity}")
-    revocation, registration = world.command(*rotate, "--revoke", "--now"), world.command(*rotate, "--register")
-    return f"if it was removed because its key leaked, {revocation}; otherwise {registration}"
 
 
 _UNREACHED: Final = "let the pod reach the authority: check its network policies, proxy and DNS"
@@ -112,15 +108,19 @@ def actions(world: StackWorld, identity: GrantedPrincipal) -> Iterator[Fault]:
     types = {access.type for access in identity.accesses}
     actions: dict[str | None, list[Action]] = {}
     for permission in needed.permissions:
-        for is_data, names in ((False, permission.actions), (True, permission.data_actions)):
-            for name in names:
+        for is_data, granted in ((False, permission.actions), (True, permission.data_actions)):
+            for name in granted:
                 actions.setdefault(_place(name.lower(), types), []).append((name, is_data))
     for access in identity.accesses:
-        roles = list(_roles(world, access))
+        found = (entry(world.definitions, assignment.role) for assignment in entry(world.assignments, access.key))
+        roles = [definition for definition in found if definition is not None]
         missing = [action for action in actions.get(access.type, ()) if not _grants(roles, action)]
         if missing:
+            names = ", ".join(f"{name} (data)" if is_data else name for name, is_data in missing)
+            held = ", ".join(dict.fromkeys(f'"{role.name}"' for role in roles)) or "none"
             yield Fault(
-                evidence=_evidence(access, missing, roles),
+                evidence=f"the principal {access.principal_id} lacks {names} at {access.scope}; its roles there and "
+                f"above: {held}",
                 fix=_fix(world, identity, access, roles),
             )
 
@@ -130,13 +130,6 @@ def _place(action: str, types: Iterable[str]) -> str | None:
     if matching := [type_ for type_ in types if type_ and action.startswith(f"{type_.lower()}/")]:
         return max(matching, key=len)
     return None if action.startswith(_OF_THE_NETWORK) else ""
-
-
-def _roles(world: StackWorld, access: ExpectedAccess) -> Iterator[SeenRoleDefinition]:
-    for assignment in entry(world.assignments, access.key):
-        definition = entry(world.definitions, assignment.role)
-        if definition is not None:
-            yield definition
 
 
 def _grants(roles: Iterable[SeenRoleDefinition], action: Action) -> bool:
@@ -154,12 +147,6 @@ def _grants(roles: Iterable[SeenRoleDefinition], action: Action) -> bool:
 
 def _matches(patterns: Iterable[str], action: str) -> bool:
     return any(fnmatchcase(action.lower(), pattern.lower()) for pattern in patterns)
-
-
-def _evidence(access: ExpectedAccess, missing: list[Action], roles: list[SeenRoleDefinition]) -> str:
-    names = ", ".join(f"{name} (data)" if is_data else name for name, is_data in missing)
-    held = ", ".join(dict.fromkeys(f'"{role.name}"' for role in roles)) or "none"
-    return f"the principal {access.principal_id} lacks {names} at {access.scope}; its roles there and above: {held}"
 
 
 def _fix(world: StackWorld, identity: GrantedPrincipal, access: ExpectedAccess, roles: list[SeenRoleDefinition]) -> str:
