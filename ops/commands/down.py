@@ -15,7 +15,7 @@ from identity.azure.obstacles import locks
 from identity.naming import control_plane_namespace
 from identity.outputs import cluster_side
 from ops.access.clients import api_server, deployer
-from ops.commands.local_start import start_local_cloud
+from ops.commands.local import start_local_cloud
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption, inspector
 from ops.guards import refuse_half_moves
 from ops.stack import local_cloud

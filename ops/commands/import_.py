@@ -22,7 +22,7 @@ from ops.access.clients import deployer
 from ops.adoption import entry, files, matching
 from ops.adoption.entry import FoundResources, look_up
 from ops.adoption.files import named_by_iam, named_by_scripts, read_manifest
-from ops.commands.local_start import prepare
+from ops.commands.local import prepare
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, output_option
 from ops.outputs.tables import counted
 from ops.recovery.orphans import shown

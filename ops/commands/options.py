@@ -263,5 +263,4 @@ class Inspector(Protocol):
 
 
 def inspector(context: typer.Context) -> Inspector:
-    """The inspector of this command line."""
     return cast("Inspector", context.obj)

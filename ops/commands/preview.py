@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ops.commands.local_start import prepare
+from ops.commands.local import prepare
 from ops.commands.options import (
     DEFAULT_STACK,
     JsonOption,

@@ -11,7 +11,7 @@ from typing import Annotated, Final
 import typer
 
 from identity.azure.errors import AccessError
-from ops.commands.local_start import prepare
+from ops.commands.local import prepare
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
 from ops.commands.up import up
 from ops.guards import refuse_duplicates, refuse_moves

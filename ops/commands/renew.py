@@ -11,7 +11,7 @@ from rich.console import Console
 
 from identity.credentials import renewal_request
 from identity.credentials.renewal_request import RenewalRequest
-from ops.commands.local_start import prepare
+from ops.commands.local import prepare
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption, inspector
 from ops.guards import refuse_half_moves
 from ops.outputs.rows import rows

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from identity.azure.errors import AccessError
-from ops.commands.local_start import start_local_cloud
+from ops.commands.local import start_local_cloud
 from ops.commands.options import DEFAULT_STACK, JsonOption, NamedStackOption, Screen
 from ops.recovery import orphans, settle
 from ops.stack import backup as backups

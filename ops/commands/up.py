@@ -21,7 +21,7 @@ from identity.credentials.backoff import Backoff
 from identity.outputs import StackOutputs
 from identity.settings import HostedClusterSettings, Settings
 from identity.settings.scopes import proof_target
-from ops.commands.local_start import start_local_cloud
+from ops.commands.local import start_local_cloud
 from ops.commands.options import (
     DEFAULT_STACK,
     JsonOption,
@@ -136,7 +136,6 @@ class ProbeRows:
 
     @property
     def probes(self) -> list[ProbeResult]:
-        """The reports of all rows."""
         return [*(probe for row in self.certificates for probe in row.probes), *(row.probe for row in self.accounts)]
 
 

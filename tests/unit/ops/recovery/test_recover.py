@@ -128,7 +128,7 @@ def test_without_a_word_nothing_is_entered_into_a_stack_on_azure(
 def test_a_local_stack_that_does_not_exist_is_not_made_beside_others(
     answers: EngineAnswers, idstack: Idstack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ops.commands.local_start.start_local_cloud", lambda _: None)
+    monkeypatch.setattr("ops.commands.local.start_local_cloud", lambda _: None)
     Engine("local").paths.create()
     answers.to("stack export", (255, "", "error: no stack named 'local' found\n"))
     answers.to("stack", (0, '[{"name": "local-b"}]', ""))
