@@ -81,7 +81,6 @@ def _counts(results: Sequence[CheckResult]) -> dict[str, int]:
 
 
 def summary(stack: str, results: Sequence[CheckResult]) -> Text:
-    """The counts, in one line."""
     broken, checked, identities, skipped, not_checked = _counts(results).values()
     parts = [
         counted(broken, "finding") if broken else "nothing is broken",

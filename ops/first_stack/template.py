@@ -156,7 +156,6 @@ class Question:
         return self.option.removeprefix("--").replace("-", "_")
 
     def problem(self, value: str) -> str | None:
-        """The problem with a value; None without one."""
         try:
             self.check(value)
         except ValueError as error:

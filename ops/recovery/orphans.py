@@ -44,7 +44,6 @@ class Orphan:
 
     @property
     def name(self) -> str:
-        """The resource's name in the program."""
         return name_of(self.resource["urn"])
 
 

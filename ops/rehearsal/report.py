@@ -199,7 +199,6 @@ def verdict(rehearsal: Rehearsal, forbidden: Collection[Operation]) -> str:
 
 
 def screen(rehearsal: Rehearsal, forbidden: Collection[Operation]) -> RenderableType:
-    """The report as text for a console."""
     parts: list[RenderableType] = [titled(*section) for section in _sections(rehearsal)]
     parts.append(Text(""))
     parts += [Text(line) for line in _facts(rehearsal)]

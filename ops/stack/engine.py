@@ -64,7 +64,6 @@ class Engine(PulumiRuns):
     _read: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def forget(self) -> None:
-        """Drop everything that is cached."""
         self._read.clear()
 
     def once(self, key: str, read: Callable[[], T]) -> T:

@@ -79,7 +79,6 @@ _REVEALING: Final = frozenset(
 
 
 def project_name(root: Path) -> str:
-    """The name of the Pulumi project in a directory."""
     from identity import yaml_text  # slow, and `idstack token` runs at each sign-in of kubectl
 
     return str(yaml_text.load((root / "Pulumi.yaml").read_text(encoding="utf-8"))["name"])

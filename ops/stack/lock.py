@@ -123,7 +123,6 @@ def _recover(stack: str, command: str) -> str:
 
 
 def is_locked(errors: str) -> bool:
-    """Whether the engine's standard error reports that the stack is locked."""
     return "the stack is currently locked by" in errors or "Another update is currently in progress" in errors
 
 

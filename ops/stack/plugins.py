@@ -283,7 +283,6 @@ def unpinned_plugins(environment: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def listed_plugins(plugins: Iterable[tuple[str, str]]) -> str:
-    """Names and versions, for a message."""
     return ", ".join(f"{name} {version}" for name, version in plugins)
 
 

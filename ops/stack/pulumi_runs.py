@@ -54,7 +54,6 @@ class PulumiRuns:
 
     @property
     def paths(self) -> LocalPaths:
-        """The files of the local stacks."""
         return local_paths(self.caller)
 
     @property

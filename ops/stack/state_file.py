@@ -68,7 +68,6 @@ class StateDamagedError(CommandError):
 
 
 def is_unsound(errors: str) -> bool:
-    """Whether the engine's standard error reports invalid JSON."""
     return _UNSOUND.search(errors) is not None
 
 

@@ -141,7 +141,6 @@ class _Interruption:
 
     @contextmanager
     def at(self, standstill: Standstill | None) -> Iterator[None]:
-        """Interrupt the engine at a standstill."""
         if standstill is None:
             yield
             return

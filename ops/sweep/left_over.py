@@ -88,7 +88,6 @@ class LeftOver:
         return self.not_ours is None and self.too_soon is None
 
     def to_json(self) -> dict[str, Any]:
-        """The leftover in the JSON document."""
         found = {"kind": self.kind, "id": self.id, "name": self.name, "reason": self.reason}
         return {**found, "notOurs": self.not_ours, "tooSoon": self.too_soon, "ours": self.not_ours is None}
 

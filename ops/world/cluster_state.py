@@ -281,7 +281,6 @@ def _warnings(events: list[Mapping[str, Any]]) -> Iterator[SeenWarning]:
 
 
 def _probes(cluster: Cluster, pods: list[Pod]) -> list[Pod]:
-    """The probes of the selected identities."""
     of_mounts = (mount.deployment for identity in cluster.identities for mount in identity.mounts)
     of_tokens = (probe for guest in cluster.guests for probe in guest.probes)
     own = tuple(f"{deployment}-" for deployment in (of_mounts if cluster.side == "stack" else of_tokens))

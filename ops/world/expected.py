@@ -190,7 +190,6 @@ class StackState:
 
     @property
     def principals(self) -> tuple[GrantedPrincipal, ...]:
-        """The identities of both planes."""
         return (*self.identities, *self.guests)
 
 

@@ -135,7 +135,6 @@ class Stacks:
 
     @property
     def infra_ids(self) -> frozenset[str]:
-        """The infrastructure ids of all stacks (`Contents.infra_ids`)."""
         return frozenset[str]().union(*(content.infra_ids for content in self.contents.values()))
 
     def have_infra_id(self, infra_id: str) -> bool:

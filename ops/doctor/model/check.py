@@ -149,7 +149,6 @@ class CheckResult:
     fix: str = ""
 
     def to_json(self) -> dict[str, str | None]:
-        """The result for scripts."""
         return dict(vars(self))
 
 
@@ -170,7 +169,6 @@ def diagnose(world: StackWorld, checks: Iterable[Check]) -> list[CheckResult]:
 
 
 def exit_code(results: Iterable[CheckResult]) -> ExitCode:
-    """The exit code of the command."""
     statuses = {result.status for result in results}
     if CheckStatus.BROKEN in statuses:
         return ExitCode.BROKEN

@@ -42,7 +42,6 @@ def _verb(arguments: Sequence[str]) -> str:
 
 
 def main() -> None:
-    """Become the engine."""
     arguments = sys.argv[1:]
     if _verb(arguments) == "install":
         return
