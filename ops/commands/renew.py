@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -47,7 +47,9 @@ def renew(
         )
     verdict = RenewalRun(engine, screen.console, {}, context.args).renew(identities)
     inspector(context).show_status(engine, screen)
-    if overdue := _due(engine, verdict.refused):
+    now, dates = datetime.now(UTC), rows(engine.outputs(), None)
+    due = [f"{row.cluster}/{row.identity}" for row in dates if row.renew_after is not None and row.renew_after <= now]
+    if overdue := [name for name in due if name in verdict.refused]:
         raise CommandError(f"a renewal is due and was left out: {', '.join(overdue)}; the reasons are printed above")
     if verdict.failed:
         raise CommandError(
@@ -65,15 +67,6 @@ def prepare_renewal(context: typer.Context, engine: Engine, screen: Screen) -> N
         raise typer.Exit(code)
     require_sound_configuration(engine)
     refuse_half_moves(engine)
-
-
-def _due(engine: Engine, names: Collection[str]) -> list[str]:
-    now = datetime.now(UTC)
-    return [
-        name
-        for row in rows(engine.outputs(), None)
-        if (name := f"{row.cluster}/{row.identity}") in names and row.renew_after is not None and row.renew_after <= now
-    ]
 
 
 @dataclass(frozen=True)

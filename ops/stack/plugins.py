@@ -35,6 +35,7 @@ REAL: Final = "real"
 # Read by `--providers`; `make up PROVIDERS=...` sets it.
 VARIABLE: Final = "LOCALCLOUD_PROVIDERS"
 _BIN: Final = ROOT / "cloud/emulated/bin"
+_CHOICE: Final = "plugins.json"  # beside the states
 _START_TIMEOUT: Final = 60.0  # seconds
 
 
@@ -201,7 +202,7 @@ def _stated_version(executable: Path) -> str:
 def _recorded(paths: LocalPaths) -> dict[str, Plugin]:
     """The real plugins of the local stacks."""
     try:
-        document = json.loads(_file(paths).read_text(encoding="utf-8"))
+        document = json.loads((paths.engine / _CHOICE).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
     return {name: Plugin(name, plugin["version"], Path(plugin["executable"])) for name, plugin in document.items()}
@@ -218,11 +219,7 @@ def _record(paths: LocalPaths, plugins: Sequence[Plugin]) -> None:
         return
     for directory in (paths.state, paths.engine):
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    replace_file(_file(paths), json.dumps(document, indent=2) + "\n")
-
-
-def _file(paths: LocalPaths) -> Path:
-    return paths.engine / "plugins.json"
+    replace_file(paths.engine / _CHOICE, json.dumps(document, indent=2) + "\n")
 
 
 def _emulated(name: str) -> Plugin:
