@@ -77,9 +77,10 @@ def read_world(
         state = selection.of_state(state)
     if results is None and local is not None and Part.REPORTS in parts:
         results = attempt(lambda: probes.read(local))
-    needs_azure = not parts.isdisjoint(CLUSTER | AZURE)
-    # Tried once instead of before each read behind it.
-    sign_in = placeholders or (attempt(lambda: sign_in_refusal(engine)) if needs_azure else NOT_READ)
+    sign_in: str | Unread | None = placeholders or NOT_READ
+    if placeholders is None and not parts.isdisjoint(CLUSTER | AZURE):
+        # Tried once instead of before each read behind it.
+        sign_in = attempt(lambda: sign_in_refusal(engine))
     if isinstance(sign_in, str):
         parts -= CLUSTER | AZURE
     access, control_planes = (placeholders, {}) if placeholders else _cluster(engine, state, parts, results)

@@ -7,13 +7,13 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from identity import resource_types
 from localcloud.testing.hosts import Serve
 from ops.stack import local_cloud
-from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from tests.records import write_record
 from tests.unit.ops.conftest import FakeEngine, Idstack
@@ -192,22 +192,14 @@ def test_the_local_stack_comes_up_in_order_and_ends_in_a_table(
     assert "\nprovider plugins: emulated\n" in printed.output
 
 
+@pytest.mark.usefixtures("recorded", "ran")
 @pytest.mark.parametrize("is_new", [True, False])
 def test_a_refused_first_up_leaves_no_empty_stack(
-    engine: FakeEngine,
-    idstack: Idstack,
-    recorded: FakeCluster,
-    ran: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    is_new: bool,
+    engine: FakeEngine, idstack: Idstack, monkeypatch: pytest.MonkeyPatch, is_new: bool
 ) -> None:
-    def refuse(_: Engine) -> None:
-        raise CommandError("nothing was changed in local")
-
-    monkeypatch.setattr("ops.commands.up.refuse_moves", refuse)
+    monkeypatch.setattr("ops.commands.up.refuse_moves", Mock(side_effect=CommandError("nothing was changed in local")))
     if is_new:
         engine.has_no_stack()
-
     assert idstack("up").error.endswith("idstack: nothing was changed in local\n")
     assert ("stack rm --yes --preserve-config --stack local" in engine.calls) == is_new
 

@@ -121,13 +121,11 @@ def test_a_report_comes_through_the_api_server(api: FakeApiServer, server: ApiSe
 
 
 def test_on_this_machine_a_report_is_that_of_the_probes_which_were_read(server: ApiServer) -> None:
-    found = SeenReport.of(report("/mnt/certs/ingress-hc1-json"))
-    own, other = ProbeResult(POD, found), ProbeResult("probe-kms-1-1", found)
-    results = ProbeResults({("clusters-hc1", "probe-ingress"): own, ("clusters-hc2", "probe-kms"): other})
-
-    assert seen(server, results=results).reports == {POD: found}
-    silent = ProbeResults({("clusters-hc1", "probe-ingress"): ProbeResult(POD, None, "the pod is pending: x")})
-    assert seen(server, results=silent).reports == {POD: Unread("the pod is pending: x")}
+    found, place = SeenReport.of(report("/mnt/certs/ingress-hc1-json")), ("clusters-hc1", "probe-ingress")
+    foreign = {("clusters-hc2", "probe-kms"): ProbeResult("probe-kms-1-1", found)}
+    for own, seen_report in ((found, found), (None, Unread("it is pending"))):
+        results = ProbeResults({place: ProbeResult(POD, own, "it is pending"), **foreign})
+        assert seen(server, results=results).reports == {POD: seen_report}
     assert seen(server, results=Unread("no answer")).reports == {POD: Unread("no answer")}
 
 
