@@ -17,11 +17,11 @@ from identity.outputs import cluster_side
 from ops.access.clients import api_server, deployer
 from ops.commands.local import start_local_cloud
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption, inspector
-from ops.guards import refuse_half_moves
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.environment import local_paths, project_name
 from ops.stack.errors import CommandError
+from ops.world.other_stacks import refuse_half_moves
 from ops.world.stacks import Stacks
 
 

@@ -18,7 +18,6 @@ from ops.commands.options import (
     StackOption,
     TimeLimitOption,
 )
-from ops.guards import refuse_duplicates, refuse_moves
 from ops.outputs import plan
 from ops.outputs.tables import titled
 from ops.stack import plugins
@@ -26,6 +25,7 @@ from ops.stack.engine import Engine
 from ops.stack.environment import policy_pack
 from ops.stack.errors import writing
 from ops.stack.settings import require_sound_configuration
+from ops.world.other_stacks import refuse_duplicates, refuse_moves
 
 
 def preview(

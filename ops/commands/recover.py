@@ -14,7 +14,6 @@ from identity.azure.errors import AccessError
 from ops.commands.local import prepare
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
 from ops.commands.up import up
-from ops.guards import refuse_duplicates, refuse_moves
 from ops.outputs.tables import counted
 from ops.recovery import settle
 from ops.recovery.orphans import Orphan, settled
@@ -22,6 +21,7 @@ from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.failures import NoSuchStackError
 from ops.stack.state import resources_in
+from ops.world.other_stacks import refuse_duplicates, refuse_moves
 
 _AGREED: Final = frozenset({"--yes", "-y"})
 

@@ -13,13 +13,13 @@ from identity.credentials import renewal_request
 from identity.credentials.renewal_request import RenewalRequest
 from ops.commands.local import prepare
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption, inspector
-from ops.guards import refuse_half_moves
 from ops.outputs.rows import rows
 from ops.renewal.guard import Renewable, Verdict, judge, renewable
 from ops.stack import brought_up
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.settings import require_sound_configuration
+from ops.world.other_stacks import refuse_half_moves
 
 
 def renew(

@@ -32,7 +32,6 @@ from ops.commands.options import (
     TimeLimitOption,
     inspector,
 )
-from ops.guards import refuse_duplicates, refuse_moves
 from ops.outputs.rows import Row, TokenProbe, TokenRow, has_probes, rows, token_probes, token_rows
 from ops.outputs.tables import sign_ins, tokens
 from ops.stack import existing, local_cloud, plugins
@@ -42,6 +41,7 @@ from ops.stack.errors import CommandError
 from ops.stack.existing import ObstacleError
 from ops.stack.settings import require_sound_configuration, settings_of
 from ops.world import probes
+from ops.world.other_stacks import refuse_duplicates, refuse_moves
 from ops.world.probes import ProbeResult
 
 _TIMEOUT: Final = 180.0  # seconds; ten probes start in about ten on two cores

@@ -15,7 +15,6 @@ from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
 from identity.outputs import StackOutputs
 from identity.settings.rules.credential_loss import find_losses
 from identity.settings.schema.problems import NAMESPACE
-from ops.guards import clusters_in
 from ops.outputs.plan import Operation, ResourceStep
 from ops.rehearsal.configuration import Names, StackCopy, copy_configuration, families
 from ops.rehearsal.report import CredentialLoss, Rehearsal, Restart, moves
@@ -29,6 +28,7 @@ from ops.rehearsal.sign_ins import (
 )
 from ops.rehearsal.world import ThrowAwayCloud, Tree, as_it_is, at_commit, left, seed_of, throw_away
 from ops.stack.errors import CommandError
+from ops.world.other_stacks import clusters_in
 from ops.world.ownership import ResourceOwner
 
 

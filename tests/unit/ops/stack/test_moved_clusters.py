@@ -10,9 +10,9 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from ops.guards import refuse_half_moves, refuse_moves
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
+from ops.world.other_stacks import refuse_half_moves, refuse_moves
 from tests.unit.ops.conftest import FakeEngine, Idstack
 
 _COMPONENT = "idstack:hypershift:HostedCluster"
