@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
@@ -37,7 +36,6 @@ from localcloud.azure.resource_store import Resources, public
 from localcloud.azure.shared import odata_filter
 from localcloud.azure.shared.odata_filter import Called, Compared
 from localcloud.azure.shared.refusals import ServiceError, refusal
-from localcloud.azure.shared.understood import ANY, Understood
 from localcloud.core.arm_ids import is_uuid, role_definition_id
 from localcloud.core.clock import now
 from localcloud.core.store import Document
@@ -61,12 +59,6 @@ class RoleDefinitions(ResourceType):
     name = _TYPE
     extension = True
     read_by_anybody_at_the_root = True
-    reads = MappingProxyType(
-        {
-            "PUT": Understood.of(body={"properties": {ANY: None, "permissions": dict.fromkeys(PERMISSIONS)}}),
-            "list": Understood.of("$filter"),
-        }
-    )
 
     def __init__(self, assigned_by: str) -> None:
         self._assigned_by = assigned_by
@@ -250,7 +242,6 @@ class RoleAssignments(StoredType):
     name = "Microsoft.Authorization/roleAssignments"
     extension = True
     checks_conditions = True
-    reads = MappingProxyType({"PUT": Understood.of(body="properties"), "list": Understood.of("$filter")})
 
     def not_found(self, call: Call) -> ServiceError:
         return refusal("RoleAssignmentNotFound", name=call.path.name)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -25,23 +24,17 @@ from localcloud.azure.arm.network_rules import (
     referenced,
     refuse_used_interface,
 )
-from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, SeededType, WrittenType, collection
+from localcloud.azure.arm.resource_type import Call, ResourceType, SeededType, WrittenType, collection
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.refusals import refusal
-from localcloud.azure.shared.understood import ANY, Understood
 from localcloud.core.clock import now, rfc3339
 from localcloud.core.store import Document
 
-# What a client may send beside `creationData`: kept as it is, for nothing here reads a disk.
-_DISK: Final = {**TRACKED, "sku": None, "zones": None, "properties": {ANY: None, "creationData": None}}
-_MACHINE: Final = {**TRACKED, "identity": None, "zones": None, "properties": {ANY: None}}
 _COPIES: Final = ("Copy", "Restore", "CopyStart")
 
 
 class Disks(WrittenType):
     """Managed disks and their snapshots, which a disk or a snapshot may be a copy of."""
-
-    reads = MappingProxyType({"PUT": Understood.of(body=_DISK)})
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -93,7 +86,6 @@ class VirtualMachines(WrittenType):
     """
 
     name = MACHINES
-    reads = MappingProxyType({"PUT": Understood.of(body=_MACHINE), "DELETE": Understood.of("forcedeletion")})
 
     async def put(self, call: Call) -> Response:
         resource = self.envelope(call, tracked=True)
@@ -155,7 +147,6 @@ class Skus(ResourceType):
 
     name = "Microsoft.Compute/skus"
     read_with_any_role = True
-    reads = MappingProxyType({"list": Understood.of("$filter includeextendedlocations")})
 
     async def list(self, call: Call) -> Response:
         asked = _FILTER.fullmatch(call.query.get("$filter", ""))

@@ -13,17 +13,15 @@ import base64
 import re
 import uuid
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.managedidentity import NodeGroup
-from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, SeededType, WrittenType, enumerated
+from localcloud.azure.arm.resource_type import Call, ResourceType, SeededType, WrittenType, enumerated
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.refusals import ServiceError, refusal
-from localcloud.azure.shared.understood import ANY, Members, Understood
 from localcloud.core.arm_ids import in_lower_case
 from localcloud.core.clouds import AKS_CLIENT_APP_ID, AKS_SERVER_APP_ID
 from localcloud.core.cluster import ADMINISTRATOR, Endpoint, token
@@ -39,23 +37,6 @@ from localcloud.core.yaml_text import dump
 ADD_ON: Final = "azureKeyvaultSecretsProvider"
 DEFAULT_VERSION: Final = "1.35"
 _PATCH: Final = "4"  # the newest patch of each minor version
-# ManagedClusterProperties of `managedClusters.json` 2025-09-01: what a PUT may set is kept, and what the service
-# answers may come back. A profile is an object, or several of them.
-PROPERTIES: Final[Members] = {
-    name: {ANY: None} if name.endswith(("Profile", "Profiles")) else None
-    for name in (
-        *("aadProfile", "addonProfiles", "agentPoolProfiles", "aiToolchainOperatorProfile", "apiServerAccessProfile"),
-        *("autoScalerProfile", "autoUpgradeProfile", "azureMonitorProfile", "azurePortalFQDN", "bootstrapProfile"),
-        *("currentKubernetesVersion", "disableLocalAccounts", "diskEncryptionSetID", "dnsPrefix", "enableRBAC"),
-        *("enablePodSecurityPolicy", "fqdn", "fqdnSubdomain", "httpProxyConfig", "identityProfile", "ingressProfile"),
-        *("kubernetesVersion", "linuxProfile", "maxAgentPools", "metricsProfile", "networkProfile"),
-        *("nodeProvisioningProfile", "nodeResourceGroup", "nodeResourceGroupProfile", "oidcIssuerProfile"),
-        *("podIdentityProfile", "powerState", "privateFQDN", "privateLinkResources", "provisioningState"),
-        *("publicNetworkAccess", "resourceUID", "securityProfile", "serviceMeshProfile", "servicePrincipalProfile"),
-        *("status", "storageProfile", "supportPlan", "upgradeSettings", "windowsProfile"),
-        "workloadAutoScalerProfile",
-    )
-}
 _NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?")
 _PREFIX: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,52}[A-Za-z0-9])?")
 _VERSION: Final = re.compile(r"\d+\.\d+(\.\d+)?")
@@ -252,15 +233,6 @@ class ManagedClusters(WrittenType):
     """AKS clusters, and their kubeconfigs: for users, who sign in at Entra ID, and for administrators, who do not."""
 
     name = "Microsoft.ContainerService/managedClusters"
-    reads = MappingProxyType(
-        {
-            "PUT": Understood.of(
-                body={**TRACKED, "sku": None, "kind": None, "identity": {ANY: None}, "properties": PROPERTIES}
-            ),
-            f"POST {_USER}": Understood.of("format server-fqdn"),
-            f"POST {_ADMIN}": Understood.of("server-fqdn"),
-        }
-    )
 
     def present(self, call: Call, resource: Document) -> dict[str, Any]:
         """The cluster, its id and its type in AKS's own letter case, which is not that of its URL."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from ipaddress import IPv4Address
-from types import MappingProxyType
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -22,10 +21,9 @@ from localcloud.azure.arm.network_rules import (
     referenced,
     subscription_resources,
 )
-from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, SeededType, WrittenType, collection
+from localcloud.azure.arm.resource_type import Call, ResourceType, SeededType, WrittenType, collection
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.refusals import refusal
-from localcloud.azure.shared.understood import Members, Understood
 from localcloud.core.store import Document
 
 PUBLIC_ZONES: Final = "Microsoft.Network/dnszones"
@@ -36,23 +34,12 @@ _LABEL: Final = re.compile(r"[a-zA-Z0-9_]([\w-]{0,61}[a-zA-Z0-9_])?", re.ASCII)
 _RECORD: Final = re.compile(r"@|\*|(\*\.)?[\w-]{1,63}(\.[\w-]{1,63})*", re.ASCII)
 _KINDS: Final = ("A", "TXT")  # of records of a public zone
 _JOIN: Final = f"{VIRTUAL_NETWORKS}/join/action"
-# The service's own counts, which a client may send back.
-_COUNTED: Final = (
-    *("provisioningState", "maxNumberOfRecordSets", "numberOfRecordSets", "maxNumberOfVirtualNetworkLinks"),
-    *("numberOfVirtualNetworkLinks", "maxNumberOfVirtualNetworkLinksWithRegistration"),
-    *("numberOfVirtualNetworkLinksWithRegistration", "internalId"),
-)
-_OF_A_LINK: Final[Members] = {
-    "virtualNetwork": {"id": None},
-    **dict.fromkeys(("registrationEnabled", "provisioningState", "virtualNetworkLinkState")),
-}
 
 
 class PrivateDnsZones(WrittenType):
     """Private DNS zones; a zone with links cannot be deleted."""
 
     name = ZONES
-    reads = MappingProxyType({"PUT": Understood.of(body={**TRACKED, "properties": dict.fromkeys(_COUNTED)})})
 
     async def put(self, call: Call) -> Response:
         resource = self.envelope(call, tracked=True)
@@ -87,7 +74,6 @@ class VirtualNetworkLinks(WrittenType):
     """Links. A network has one link to a zone, one zone of a name, and one zone that registers its names."""
 
     name = LINKS
-    reads = MappingProxyType({"PUT": Understood.of(body={**TRACKED, "properties": _OF_A_LINK})})
 
     async def put(self, call: Call) -> Response:
         resource, current = self.envelope(call, tracked=True), call.current
@@ -132,14 +118,7 @@ class Records(WrittenType):
         self.name, self._kind = f"{zones}/{kind}", kind
         is_public = zones == PUBLIC_ZONES
         self._ttl, self._records = ("TTL", f"{kind}Records") if is_public else ("ttl", f"{kind.lower()}Records")
-        answered = ("fqdn", "provisioningState", "targetResource", "isAutoRegistered", "metadata")
-        of_one: Members = {"ipv4Address" if kind == "A" else "value": None}
-        members = {**dict.fromkeys((self._ttl, *answered)), self._records: of_one}
         self._own = {"provisioningState": "Succeeded", "targetResource": {}} if is_public else {}
-        self._put = Understood.of(body={"properties": members})
-
-    def reads_of(self, operation: str) -> Understood | None:
-        return self._put if operation == "PUT" else super().reads_of(operation)
 
     async def put(self, call: Call) -> Response:
         resource = self.envelope(call, tracked=False)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from types import MappingProxyType
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -25,10 +24,9 @@ from localcloud.azure.arm.network_rules import (
     refuse_used_interface,
     subscription_resources,
 )
-from localcloud.azure.arm.resource_type import TRACKED, Call, WrittenType
+from localcloud.azure.arm.resource_type import Call, WrittenType
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.refusals import refusal
-from localcloud.azure.shared.understood import ANY, Understood
 from localcloud.core.store import Document
 
 _CONFIGURATIONS: Final = "ipConfigurations"
@@ -40,7 +38,6 @@ class NetworkInterfaces(WrittenType):
     """Interfaces, kept as they are written; each address is in a subnet that its writer may join."""
 
     name = INTERFACES
-    reads = MappingProxyType({"PUT": Understood.of(body={**TRACKED, "properties": {ANY: None}})})
 
     async def put(self, call: Call) -> Response:
         resource = self.envelope(call, tracked=True)

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from types import MappingProxyType
 from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
-from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, StoredType, collection, enumerated, page
+from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType, collection, enumerated, page
 from localcloud.azure.keyvault.guard import item_id
 from localcloud.azure.keyvault.secrets import (
     DEFAULT_RETENTION_DAYS,
@@ -32,7 +31,6 @@ from localcloud.azure.keyvault.secrets import (
 )
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.refusals import refusal
-from localcloud.azure.shared.understood import ANY, Members, Understood
 from localcloud.core.clock import now, rfc3339
 from localcloud.core.store import Document
 
@@ -54,16 +52,6 @@ _CHOICES: Final = {
     "defaultAction": ("Allow", "Deny"),
     "publicNetworkAccess": ("Enabled", "Disabled"),
 }
-PROPERTIES: Members = {
-    ANY: None,
-    "sku": dict.fromkeys(_SKU),
-    "networkAcls": {
-        ANY: None,
-        "ipRules": {"value": None},
-        "virtualNetworkRules": dict.fromkeys(("id", "ignoreMissingVnetServiceEndpoint", "state")),
-    },
-}
-"""The members in a vault's properties; the names of the properties themselves are checked with their values."""
 
 
 def checked_properties(requested: dict[str, Any], current: Document | None, name: str) -> dict[str, Any]:
@@ -162,13 +150,6 @@ class KeyVaults(StoredType):
     """Vaults. Live and soft-deleted vaults both occupy their names."""
 
     name = VAULTS
-    reads = MappingProxyType(
-        {
-            "PUT": Understood.of(body={**TRACKED, "properties": PROPERTIES}),
-            "PATCH": Understood.of(body={"tags": None, "properties": PROPERTIES}),
-            "list": Understood.of("$top $skiptoken"),
-        }
-    )
 
     async def put(self, call: Call) -> Response:
         resource = self.envelope(call, tracked=True)
@@ -232,13 +213,6 @@ class VaultSecrets(ResourceType):
     """
 
     name = "Microsoft.KeyVault/vaults/secrets"
-    reads = MappingProxyType(
-        {
-            "PUT": Understood.of(body={"tags": None, "location": None, "properties": None}),
-            "PATCH": Understood.of(body={"tags": None, "properties": None}),
-            "list": Understood.of("$top $skiptoken"),
-        }
-    )
 
     async def get(self, call: Call) -> Response:
         vault, secrets = _vault(call), Secrets(call.cloud.store)
@@ -290,7 +264,6 @@ class DeletedVaultsOfLocation(ResourceType):
     """A soft-deleted vault, found by name and location: GET and purge."""
 
     name = "Microsoft.KeyVault/locations/deletedVaults"
-    reads = MappingProxyType({"POST purge": Understood()})
 
     async def get(self, call: Call) -> Response:
         return JSONResponse(_deleted_resource(call, self._deleted(call)))

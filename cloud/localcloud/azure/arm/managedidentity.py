@@ -12,7 +12,6 @@ import re
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -20,11 +19,10 @@ from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.path import ArmPath
-from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, WrittenType, page
+from localcloud.azure.arm.resource_type import Call, ResourceType, WrittenType, page
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources, public
 from localcloud.azure.shared.refusals import ServiceError, refusal
-from localcloud.azure.shared.understood import Understood
 from localcloud.core.arm_ids import in_lower_case, resource_group_id, resource_id
 from localcloud.core.store import Document
 
@@ -105,8 +103,6 @@ FEDERATED_CREDENTIALS: Final = f"{IDENTITIES}/federatedIdentityCredentials"
 MAXIMUM_CREDENTIALS: Final = 20
 _IDENTITY_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{2,127}")
 _CREDENTIAL_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{2,119}")
-# The service's own properties of an identity, which a client may send back.
-_IDS: Final = dict.fromkeys(("tenantId", "principalId", "clientId"))
 _MAXIMUM_LENGTH: Final = 600  # of issuer, subject and audience each
 
 
@@ -119,12 +115,6 @@ class UserAssignedIdentities(_ManagedIdentityType):
     """Managed identities. Deleting one deletes its principal and leaves the principal's role assignments behind."""
 
     name = IDENTITIES
-    reads = MappingProxyType(
-        {
-            "PUT": Understood.of(body={**TRACKED, "properties": _IDS}),
-            "PATCH": Understood.of(body={**TRACKED, "properties": _IDS}),
-        }
-    )
 
     async def put(self, call: Call) -> Response:
         current = call.current
@@ -155,7 +145,6 @@ class FederatedIdentityCredentials(_ManagedIdentityType):
     """Federated credentials of a managed identity. During a write, another write for the same identity is refused."""
 
     name = FEDERATED_CREDENTIALS
-    reads = MappingProxyType({"PUT": Understood.of(body="properties"), "list": Understood.of("$top $skiptoken")})
 
     def __init__(self) -> None:
         self._being_written: set[str] = set()

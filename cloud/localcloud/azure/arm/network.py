@@ -7,7 +7,6 @@ import uuid
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import IPv4Network
-from types import MappingProxyType
 from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
@@ -32,10 +31,9 @@ from localcloud.azure.arm.network_rules import (
     subscription_resources,
     users_of_subnet,
 )
-from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, SeededType, WrittenType, enumerated
+from localcloud.azure.arm.resource_type import Call, ResourceType, SeededType, WrittenType, enumerated
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.refusals import refusal
-from localcloud.azure.shared.understood import ANY, Members, Understood
 from localcloud.core.store import Document
 
 # Microsoft.Network: virtual networks, their subnets, and network security groups.
@@ -46,35 +44,14 @@ from localcloud.core.store import Document
 
 _NETWORK_NAME: Final = re.compile(r"[a-zA-Z0-9][\w.-]{0,62}\w", re.ASCII)
 _ATTACHED: Final = {"networkSecurityGroup": SECURITY_GROUPS, "routeTable": ROUTE_TABLES, "natGateway": NAT_GATEWAYS}
-# Further members of an answer, which a client may send back.
-_NETWORK_ANSWERED: Final = dict.fromkeys(("provisioningState", "resourceGuid", "subnets", "defaultSecurityRules"))
 # The two policies' defaults since 2023 (azure-docs `private-link/disable-private-endpoint-network-policy`).
 _POLICIES: Final = {"privateEndpointNetworkPolicies": "Disabled", "privateLinkServiceNetworkPolicies": "Enabled"}
-_SUBNET: Final[Members] = {
-    "id": None,
-    "name": None,
-    "type": None,
-    "etag": None,
-    "properties": {
-        **dict.fromkeys(("addressPrefix", "addressPrefixes", *_POLICIES)),
-        **_NETWORK_ANSWERED,
-        **{member: {"id": None} for member in _ATTACHED},
-    },
-}
-_NETWORK: Final[Members] = {
-    **dict.fromkeys(("virtualNetworkPeerings", "enableDdosProtection", "enableVmProtection")),
-    **_NETWORK_ANSWERED,
-    "addressSpace": {"addressPrefixes": None},
-    "subnets": _SUBNET,
-}
-_GROUP: Final[Members] = {"securityRules": None, "flushConnection": None, **_NETWORK_ANSWERED}
 
 
 class VirtualNetworks(WrittenType):
     """Virtual networks; the answer carries the subnets."""
 
     name = VIRTUAL_NETWORKS
-    reads = MappingProxyType({"PUT": Understood.of(body={**TRACKED, "properties": _NETWORK})})
 
     async def put(self, call: Call) -> Response:
         resource, current = self.envelope(call, tracked=True), call.current
@@ -125,7 +102,6 @@ class Subnets(WrittenType):
     """Subnets, written one by one."""
 
     name = SUBNETS
-    reads = MappingProxyType({"PUT": Understood.of(body=_SUBNET)})
 
     async def put(self, call: Call) -> Response:
         current = call.current
@@ -141,7 +117,6 @@ class NetworkSecurityGroups(WrittenType):
     """Network security groups; their rules are kept, but not enforced."""
 
     name = SECURITY_GROUPS
-    reads = MappingProxyType({"PUT": Understood.of(body={**TRACKED, "properties": _GROUP})})
 
     async def put(self, call: Call) -> Response:
         resource, current = self.envelope(call, tracked=True), call.current
@@ -240,31 +215,13 @@ _REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
 }
 # Of either type, the default first.
 _SKU: Final = {"name": ("Basic", "Standard"), "tier": ("Regional",)}
-_OF_AN_ADDRESS: Final = ("publicIPAddressVersion", "publicIPAllocationMethod", "idleTimeoutInMinutes")
-_BALANCER_ANSWERED: Final = (
-    "provisioningState",
-    "resourceGuid",
-    "ipAddress",
-    "ipConfiguration",
-    "ipTags",
-    "ddosSettings",
-)
 _MINUTES: Final = range(4, 31)
-
-
-_PART: Final[Members] = {ANY: None, "properties": {ANY: None}}
-
-
-def _reads(properties: Members, *beside: str) -> Understood:
-    members = {**dict.fromkeys(_BALANCER_ANSWERED), **properties}
-    return Understood.of(body={**TRACKED, **dict.fromkeys(beside), "sku": dict.fromkeys(_SKU), "properties": members})
 
 
 class PublicIPAddresses(WrittenType):
     """Public addresses; a static one has its address from the start."""
 
     name = PUBLIC_ADDRESSES
-    reads = MappingProxyType({"PUT": _reads(dict.fromkeys(_OF_AN_ADDRESS), "zones")})
 
     async def put(self, call: Call) -> Response:
         resource, current = self.envelope(call, tracked=True), call.current
@@ -307,7 +264,6 @@ class LoadBalancers(WrittenType):
     """Load balancers, written as a whole: a PUT removes what it leaves out."""
 
     name = LOAD_BALANCERS
-    reads = MappingProxyType({"PUT": _reads(dict.fromkeys(_PARTS, _PART))})
 
     async def put(self, call: Call) -> Response:
         resource = self.envelope(call, tracked=True)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any, ClassVar
 
 from starlette.datastructures import URL
@@ -20,6 +22,7 @@ from localcloud.azure.resource_store import Resources, public
 from localcloud.azure.shared.refusals import ServiceError, refusal
 from localcloud.azure.shared.understood import Members, Understood
 from localcloud.azure.tenant.tokens import Caller
+from localcloud.core import yaml_text
 from localcloud.core.clouds import Cloud
 from localcloud.core.store import Document
 
@@ -30,8 +33,6 @@ _ENVELOPE = frozenset(
 )
 ANSWERED: Members = dict.fromkeys(("id", "name", "type", "etag", "systemData"))
 """What an answer has beside what was sent: a client may send back what it has read."""
-TRACKED: Members = {"location": None, "tags": None}
-"""The members of the body of a tracked resource, beside its `properties`."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,7 @@ class ResourceType:
     `listed_by_access`: every caller may list it, and sees what it has access to. `checks_conditions`: its methods ask
     whether the conditions of the caller's role assignments hold. `read_by_anybody_at_the_root`: at the scope `/`
     every signed-in caller may read it. `read_with_any_role`: so
-    may whoever has a role anywhere in the subscription. `reads`: what an operation (`PUT`, `list`,
-    `POST listkeys`) reads of a request, beside the api-version and what answers have; nothing where it is not named.
+    may whoever has a role anywhere in the subscription.
     """
 
     name: str
@@ -91,7 +91,6 @@ class ResourceType:
     checks_conditions: ClassVar[bool] = False
     read_by_anybody_at_the_root: ClassVar[bool] = False
     read_with_any_role: ClassVar[bool] = False
-    reads: ClassVar[Mapping[str, Understood]] = {}
 
     async def get(self, call: Call) -> Response:
         """GET (and HEAD) of one resource."""
@@ -122,12 +121,29 @@ class ResourceType:
         method = {"POST": "action"}.get(operation.partition(" ")[0], operation.lower())
         if getattr(type(self), method) is getattr(ResourceType, method):
             return None
-        if method == "action":
-            return self.reads.get(operation)
-        return self.reads.get(operation, Understood())
+        return _reads().get((self.name, operation), None if method == "action" else Understood())
 
     def _not_emulated(self, operation: str) -> Exception:
         return errors.not_emulated(f"{operation} of {self.name}")
+
+
+@cache
+def _reads() -> Mapping[tuple[str, str], Understood]:
+    """What is in `reads.yaml`, by type and operation."""
+    table = yaml_text.load(Path(__file__).with_name("reads.yaml").read_bytes())
+    return {
+        (name, operation): Understood.of(asked) if isinstance(asked, str) else Understood.of(body=_members(asked))
+        for names, operations in table.items()
+        for name in names.split()
+        for operation, asked in operations.items()
+    }
+
+
+def _members(asked: str | Mapping[str, Any] | None) -> Members | None:
+    if asked is None:
+        return None
+    below = dict.fromkeys(asked.split()) if isinstance(asked, str) else asked
+    return {name: _members(inside) for names, inside in below.items() for name in names.split()}
 
 
 class StoredType(ResourceType):

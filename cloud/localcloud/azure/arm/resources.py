@@ -6,7 +6,6 @@ import re
 import uuid
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from types import MappingProxyType
 from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
@@ -14,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.managedidentity import IDENTITIES
 from localcloud.azure.arm.network_rules import SECURITY_GROUPS, SUBNETS, reference
-from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, StoredType, page, plain_location
+from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType, page, plain_location
 from localcloud.azure.arm.storage import empty_account
 from localcloud.azure.blob.contents import ACCOUNTS
 from localcloud.azure.local_azure import LocalAzure
@@ -22,7 +21,6 @@ from localcloud.azure.resource_store import KIND, Resources, public
 from localcloud.azure.shared import odata_filter
 from localcloud.azure.shared.odata_filter import Called, Compared, Expression, Joined, Path
 from localcloud.azure.shared.refusals import ServiceError, refusal
-from localcloud.azure.shared.understood import Understood
 from localcloud.core import clock
 from localcloud.core.store import Document
 
@@ -190,12 +188,6 @@ class ResourceGroups(StoredType):
 
     name = "Microsoft.Resources/subscriptions/resourceGroups"
     listed_by_access = True
-    reads = MappingProxyType(
-        {
-            "PUT": Understood.of(body={**TRACKED, "managedBy": None, "properties": {"provisioningState": None}}),
-            "list": Understood.of("$filter $top $skiptoken"),
-        }
-    )
 
     def not_found(self, call: Call) -> ServiceError:
         return refusal("ResourceGroupNotFound", name=call.path.name)

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
-from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, SeededType, WrittenType, enumerated
+from localcloud.azure.arm.resource_type import Call, ResourceType, SeededType, WrittenType, enumerated
 from localcloud.azure.blob.contents import (
     ACCOUNTS,
     BLOB_SERVICES,
@@ -30,7 +29,6 @@ from localcloud.azure.blob.contents import (
 )
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.refusals import ServiceError, refusal
-from localcloud.azure.shared.understood import ANY, Members, Understood
 from localcloud.core.store import Document, Store
 
 _ACCOUNT_NAME: Final = re.compile(r"[a-z0-9]{3,24}")
@@ -53,13 +51,6 @@ _PROPERTIES: Final[Mapping[str, Any]] = {
 }
 
 
-_OF_A_SKU: Final = dict.fromkeys(("name", "tier"))
-_OF_AN_ACCOUNT: Members = {
-    ANY: None,
-    "networkAcls": dict.fromkeys(("bypass", "virtualNetworkRules", "ipRules", "defaultAction")),
-}
-
-
 class NamesOfAccounts(ResourceType):
     """Whether an account may have a name: a POST to the provider itself, that of its action `checkNameAvailability`.
 
@@ -68,7 +59,6 @@ class NamesOfAccounts(ResourceType):
 
     name = "Microsoft.Storage"
     read_with_any_role = True
-    reads = MappingProxyType({"POST checknameavailability": Understood.of(body="name type")})
 
     async def action(self, call: Call) -> Response:
         if str(call.path.verb).lower() != "checknameavailability":
@@ -87,13 +77,6 @@ class StorageAccounts(WrittenType):
     """Storage accounts. Deleting one deletes its containers and blobs."""
 
     name = ACCOUNTS
-    reads = MappingProxyType(
-        {
-            "PUT": Understood.of(body={**TRACKED, "kind": None, "sku": _OF_A_SKU, "properties": _OF_AN_ACCOUNT}),
-            "POST listkeys": Understood.of("$expand"),
-            "PATCH": Understood.of(body={"tags": None, "sku": _OF_A_SKU, "properties": _OF_AN_ACCOUNT}),
-        }
-    )
 
     async def put(self, call: Call) -> Response:
         account = self.envelope(call, tracked=True)
@@ -155,7 +138,6 @@ class BlobContainers(WrittenType):
     """Blob containers; one of backups is seeded. Deleting one deletes its blobs."""
 
     name = CONTAINERS
-    reads = MappingProxyType({"PUT": Understood.of(body="properties")})
 
     async def put(self, call: Call) -> Response:
         container = self.envelope(call, tracked=False)
@@ -182,16 +164,10 @@ class BlobContainers(WrittenType):
         Blobs(call.cloud.store).delete_below(f"{account}/{name}/".lower())
 
 
-_SHARE: Final = {
-    "properties": dict.fromkeys(("accessTier", "enabledProtocols", "metadata", "rootSquash", "shareQuota"))
-}
-
-
 class FileShares(WrittenType):
     """File shares without content."""
 
     name = f"{_FILE_SERVICES}/shares"
-    reads = MappingProxyType({"PUT": Understood.of(body=_SHARE)})
 
     async def put(self, call: Call) -> Response:
         share = self.envelope(call, tracked=False)

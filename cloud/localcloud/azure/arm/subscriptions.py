@@ -9,7 +9,6 @@ does not start without its provider's zones (kubernetes-sigs/cloud-provider-azur
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
@@ -19,7 +18,6 @@ from localcloud.azure.arm.resource_type import Call, ResourceType, collection, e
 from localcloud.azure.arm.resources import ResourceGroups, of_resources
 from localcloud.azure.resource_store import KIND, public
 from localcloud.azure.shared.refusals import refusal
-from localcloud.azure.shared.understood import Understood
 from localcloud.core.arm_ids import subscription_id
 from localcloud.core.store import Document
 
@@ -144,7 +142,6 @@ class ListedResources(ResourceType):
     """Every resource with a location in `parent`, without its properties, as far as the caller may read it."""
 
     listed_by_access = True
-    reads = MappingProxyType({"list": Understood.of("$filter $expand $top $skiptoken")})
 
     def __init__(self, parent: str) -> None:
         self.name = f"{parent}/resources"
