@@ -18,7 +18,7 @@ from localcloud.core import clock
 from localcloud.core.state_directory import StateDirectory
 from localcloud.kubelet.azure_provider import AzureProvider, MountedObject, ProviderError
 from localcloud.kubelet.client import POD_STATUSES, SECRET_PROVIDER_CLASSES, ApiClient
-from localcloud.kubelet.cluster import ClusterCache
+from localcloud.kubelet.cluster import ClusterCache, Key, key_of
 from localcloud.kubernetes.calls import ApiError, Object
 
 DRIVER: Final = "secrets-store.csi.k8s.io"
@@ -82,12 +82,11 @@ async def report(
     client: ApiClient, pod: Object, volume: dict[str, Any], target: str, versions: Sequence[tuple[str, str]]
 ) -> None:
     """Write the pod's SecretProviderClassPodStatus: which version of which object it has mounted. Raises `ApiError`."""
-    namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
-    class_name = class_of(volume)
-    status_name = f"{name}-{namespace}-{class_name}"
+    namespace, status_name = _status(pod, volume)
+    name = pod["metadata"]["name"]
     status = {
         "podName": name,
-        "secretProviderClassName": class_name,
+        "secretProviderClassName": class_of(volume),
         "mounted": True,
         "targetPath": target,
         "objects": [{"id": uid, "version": version} for uid, version in versions],
@@ -109,9 +108,13 @@ async def report(
 
 async def forget(client: ApiClient, pod: Object, volume: dict[str, Any]) -> None:
     """Delete the SecretProviderClassPodStatus of a deleted pod. Raises `ApiError`."""
-    namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
-    class_name = class_of(volume)
-    await client.delete(POD_STATUSES, namespace, f"{name}-{namespace}-{class_name}")
+    await client.delete(POD_STATUSES, *_status(pod, volume))
+
+
+def _status(pod: Object, volume: dict[str, Any]) -> Key:
+    """Namespace and name of the SecretProviderClassPodStatus."""
+    namespace, name = key_of(pod)
+    return namespace, f"{name}-{namespace}-{class_of(volume)}"
 
 
 def _rpc(text: str, *, code: str = "Unknown") -> MountError:

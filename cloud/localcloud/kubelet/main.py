@@ -25,7 +25,7 @@ from localcloud.core.store import StoreChanges
 from localcloud.kubelet import selection
 from localcloud.kubelet.azure_provider import AzureProvider
 from localcloud.kubelet.client import DEPLOYMENTS, PODS, REPLICA_SETS, ApiClient, ApiResource, EventRecorder
-from localcloud.kubelet.cluster import ClusterCache, Key
+from localcloud.kubelet.cluster import ClusterCache, Key, key_of
 from localcloud.kubelet.commands import Machine
 from localcloud.kubelet.containers import Intervals, Node
 from localcloud.kubelet.deployments import DeploymentController
@@ -134,8 +134,8 @@ class PodManager:
 
     async def _assign(self, pod: Object) -> None:
         """Assign a pod to this node, as the scheduler does by a Binding."""
-        namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
-        if not await self._done((namespace, name), "not assigned", self._node.cluster.client.bind(pod, self._name)):
+        namespace, name = key = key_of(pod)
+        if not await self._done(key, "not assigned", self._node.cluster.client.bind(pod, self._name)):
             return
         assigned = {**pod, "spec": {**pod["spec"], "nodeName": self._name}}
         text = f"Successfully assigned {namespace}/{name} to {self._name}"
@@ -152,8 +152,7 @@ class PodManager:
         return True
 
     async def _stop(self, worker: PodWorker) -> None:
-        metadata = worker.pod["metadata"]
-        key = metadata["namespace"], metadata["name"]
+        key = key_of(worker.pod)
         self._ending.add(worker)
         await worker.stop(self._node.cluster.pods.objects.get(key, worker.pod))
         self._ending.remove(worker)

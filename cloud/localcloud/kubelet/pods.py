@@ -16,6 +16,7 @@ from localcloud.core import clock, processes
 from localcloud.core.files import write_if_changed
 from localcloud.kubelet import selection
 from localcloud.kubelet.client import PODS
+from localcloud.kubelet.cluster import key_of
 from localcloud.kubelet.containers import Container, Node
 from localcloud.kubelet.csi import MountError
 from localcloud.kubelet.selection import condition, workload_of
@@ -76,6 +77,7 @@ class PodWorker:
         self._init_specs: list[dict[str, Any]] = pod["spec"].get("initContainers", [])
         self._init_containers = [self._container(spec, is_init=True) for spec in self._init_specs]
         self._containers = [self._container(spec, is_init=False) for spec in pod["spec"]["containers"]]
+        self._every = (*self._init_containers, *self._containers)
         self._is_initialized = not self._init_containers
         for container in self._containers if self._init_containers else ():
             container.status.state = {"waiting": {"reason": "PodInitializing"}}
@@ -123,12 +125,12 @@ class PodWorker:
 
     def kill(self) -> None:
         """Force a pod to end that takes its time."""
-        for container in (*self._init_containers, *self._containers):
+        for container in self._every:
             container.kill()
 
     async def stop(self, deleted: Object | None) -> None:
         """End the processes and remove the mounts of a pod; None for one that stays in the API, as a stopped pod."""
-        for container in (*self._init_containers, *self._containers):
+        for container in self._every:
             grace: float = (deleted or {}).get("metadata", {}).get("deletionGracePeriodSeconds", container.grace)
             container.grace = grace if deleted is not None else min(grace, self._node.intervals.ending)
         self._task.cancel()
@@ -143,10 +145,9 @@ class PodWorker:
             with suppress(OSError):
                 logs.parent.rmdir()
         else:
-            for container in (*self._init_containers, *self._containers):
-                container.status = replace(
-                    container.status, is_ready=False, state={"waiting": {"reason": "KubeletStopped"}}
-                )
+            stopped = {"waiting": {"reason": "KubeletStopped"}}
+            for container in self._every:
+                container.status = replace(container.status, is_ready=False, state=stopped)
             with suppress(ApiError, httpx.HTTPError):
                 await self._send_status()
 
@@ -223,10 +224,7 @@ class PodWorker:
         status = self._status()
         if status == self._reported:
             return
-        metadata = self._pod["metadata"]
-        await self._node.cluster.client.merge(
-            PODS, metadata["namespace"], metadata["name"], {"status": status}, subresource="status"
-        )
+        await self._node.cluster.client.merge(PODS, *key_of(self._pod), {"status": status}, subresource="status")
         self._reported = status
         self._pod["status"] |= status
 
@@ -237,19 +235,8 @@ class PodWorker:
         unready = [container.name for container in (*sidecars, *containers) if not container.is_ready]
         is_ready = not unready
         incomplete = [container.name for container in first if not self._is_initialized and not container.is_ready]
-        not_initialized = (
-            {
-                "reason": "ContainersNotInitialized",
-                "message": f"containers with incomplete status: [{' '.join(incomplete)}]",
-            }
-            if incomplete
-            else {}
-        )
-        reason = (
-            {}
-            if is_ready
-            else {"reason": "ContainersNotReady", "message": f"containers with unready status: [{' '.join(unready)}]"}
-        )
+        not_initialized = _reason("ContainersNotInitialized", "incomplete", incomplete)
+        reason = _reason("ContainersNotReady", "unready", unready)
         phase = _phase(
             [container.state for container in containers], [container.last_state for container in containers]
         )
@@ -277,7 +264,13 @@ class PodWorker:
 
     @property
     def _name(self) -> str:
-        return f"{self._pod['metadata']['namespace']}/{self._pod['metadata']['name']}"
+        return "/".join(key_of(self._pod))
+
+
+def _reason(reason: str, what: str, containers: Sequence[str]) -> dict[str, str]:
+    """Why a condition does not hold, nothing without containers."""
+    message = f"containers with {what} status: [{' '.join(containers)}]"
+    return {"reason": reason, "message": message} if containers else {}
 
 
 def _phase(states: list[dict[str, Any]], last_states: list[dict[str, Any]]) -> str:

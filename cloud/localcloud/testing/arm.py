@@ -92,9 +92,8 @@ class ArmWorld:
             "roleDefinitionId": f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/{role}",
             **properties,
         }
-        kept = {key: value for key, value in wanted.items() if value is not None}
         path = f"{scope}/providers/Microsoft.Authorization/roleAssignments/{name}"
-        return self.call("PUT", path, {"properties": kept}, caller=caller)
+        return self.call("PUT", path, {"properties": _stated(wanted)}, caller=caller)
 
     def managed_identity(self, name: str) -> ServicePrincipal:
         """A user-assigned identity, put there behind ARM's back."""
@@ -163,6 +162,10 @@ class ArmWorld:
         return dict(answer.json())
 
 
+def _stated(properties: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in properties.items() if value is not None}
+
+
 def vault_body(**properties: Any) -> dict[str, Any]:
     """What a PUT of a vault sends; a property given as None is left out."""
     wanted = {
@@ -171,8 +174,7 @@ def vault_body(**properties: Any) -> dict[str, Any]:
         "enableRbacAuthorization": True,
         **properties,
     }
-    kept = {name: value for name, value in wanted.items() if value is not None}
-    return {"location": "eastus", "properties": kept}
+    return {"location": "eastus", "properties": _stated(wanted)}
 
 
 def cluster_body(**properties: Any) -> dict[str, Any]:
@@ -185,8 +187,7 @@ def cluster_body(**properties: Any) -> dict[str, Any]:
         "addonProfiles": {"azureKeyvaultSecretsProvider": {"enabled": True, "config": {"rotationPollInterval": "2m"}}},
         **properties,
     }
-    kept = {name: value for name, value in wanted.items() if value is not None}
-    return {"location": "eastus", "identity": {"type": "SystemAssigned"}, "properties": kept}
+    return {"location": "eastus", "identity": {"type": "SystemAssigned"}, "properties": _stated(wanted)}
 
 
 def storage_account_body(**properties: Any) -> dict[str, Any]:
