@@ -6,55 +6,21 @@ The SDK shows some levels of ARM's JSON flattened away (`properties.clientId` is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from emulated.azure_native.table import ResourceRow
 from emulated.sdk_types import PropertyType, properties
+from localcloud.core import yaml_text
 from plugin import UNKNOWN, Props, Secret, Value, unwrap
 
 API_VERSION: Final = "azureApiVersion"
-# `x-ms-client-name` in the OpenAPI documents of Key Vault (secrets.json, keys.json: Attributes) and Storage
-# (storage.json), by what the names of their classes begin with.
-_DATES: Final[Mapping[str, str]] = {"notBefore": "nbf", "expires": "exp"}
-_OF_AN_ACCOUNT: Final[Mapping[str, str]] = {
-    "enableHttpsTrafficOnly": "supportsHttpsTrafficOnly",
-    "enableNfsV3": "isNfsV3Enabled",
-    "networkRuleSet": "networkAcls",
-}
-_WIRE_NAMES: Final[Mapping[str, Mapping[str, str]]] = {
-    "SecretAttributes": _DATES,
-    "KeyAttributes": _DATES,
-    "StorageAccount": _OF_AN_ACCOUNT,
-    "GetStorageAccount": _OF_AN_ACCOUNT,
-    "IPRule": {"iPAddressOrRange": "value"},
-    "VirtualNetworkRule": {"virtualNetworkResourceId": "id"},
-}
-# Lists of the SDK that are objects for ARM, with the items as keys (`IsStringSet` in `gen/properties.go`).
-_STRING_SETS: Final = frozenset({"userAssignedIdentities"})
-# Classes whose arguments are in `properties` of the request, a level that the SDK does not show.
-_FLATTENED: Final = frozenset(
-    {"BackendAddressPoolArgs", "FrontendIPConfigurationArgs", "InboundNatPoolArgs", "InboundNatRuleArgs"}
-    | {"LoadBalancingRuleArgs", "NetworkSecurityGroupArgs", "OutboundRuleArgs", "ProbeArgs", "PublicIPAddressArgs"}
-    | {"SecurityRuleArgs", "SubnetArgs"}
+_FILE: Final[Mapping[str, Any]] = yaml_text.load(Path(__file__).with_suffix(".yaml").read_bytes())
+_WIRE_NAMES: Final[Mapping[str, Mapping[str, str]]] = _FILE["wireNames"]
+_STRING_SETS, _FLATTENED, _BESIDE_PROPERTIES, _ENVELOPE = (
+    frozenset(_FILE[name].split()) for name in ("stringSets", "flattened", "besideProperties", "envelope")
 )
-_BESIDE_PROPERTIES: Final = frozenset(
-    {"id", "name", "type", "etag", "location", "tags", "sku", "zones", "extendedLocation"}
-)
-# Members of every ARM resource other than `properties`.
-_ENVELOPE: Final = _BESIDE_PROPERTIES | {"properties", "identity", "kind", "managedBy"}
-# Classes of which azure-native has some arguments at another level or under another name in a request: these, or all
-# that are not beside `properties`.
-_ELSEWHERE: Final[Mapping[str, frozenset[str]]] = {
-    "BackendAddressPoolArgs": frozenset({"location"}),
-    "EncryptionArgs": frozenset({"encryptionIdentity", "keyVaultProperties"}),
-    "IpamPoolPrefixAllocationArgs": frozenset({"id"}),
-    **dict.fromkeys(
-        {"ApplicationGatewayIPConfigurationArgs", "DelegationArgs", "ManagedClusterPropertiesAutoScalerProfileArgs"}
-        | {"LoadBalancerBackendAddressArgs", "NatGatewayArgs", "ResourceNavigationLinkArgs", "RouteTableArgs"}
-        | {"ServiceAssociationLinkArgs", "ServiceEndpointPolicyArgs", "VirtualNetworkPeeringArgs"},
-        frozenset(),
-    ),
-}
+_ELSEWHERE: Final = {name: frozenset(arguments.split()) for name, arguments in _FILE["elsewhere"].items()}
 
 
 def request_body(row: ResourceRow, inputs: Props) -> dict[str, Any]:
