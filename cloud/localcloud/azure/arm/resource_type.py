@@ -20,7 +20,7 @@ from localcloud.azure.arm.path import ArmPath
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources, public
 from localcloud.azure.shared.refusals import ServiceError, refusal
-from localcloud.azure.shared.understood import Members, Understood
+from localcloud.azure.shared.understood import Members, Understood, members_of
 from localcloud.azure.tenant.tokens import Caller
 from localcloud.core import yaml_text
 from localcloud.core.clouds import Cloud
@@ -132,18 +132,11 @@ def _reads() -> Mapping[tuple[str, str], Understood]:
     """What is in `reads.yaml`, by type and operation."""
     table = yaml_text.load(Path(__file__).with_name("reads.yaml").read_bytes())
     return {
-        (name, operation): Understood.of(asked) if isinstance(asked, str) else Understood.of(body=_members(asked))
+        (name, operation): Understood.of(asked) if isinstance(asked, str) else Understood.of(body=members_of(asked))
         for names, operations in table.items()
         for name in names.split()
         for operation, asked in operations.items()
     }
-
-
-def _members(asked: str | Mapping[str, Any] | None) -> Members | None:
-    if asked is None:
-        return None
-    below = dict.fromkeys(asked.split()) if isinstance(asked, str) else asked
-    return {name: _members(inside) for names, inside in below.items() for name in names.split()}
 
 
 class StoredType(ResourceType):

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute
 
-from localcloud.azure.keyvault import certificates, errors, guard
+from localcloud.azure.keyvault import errors, guard
 from localcloud.azure.keyvault.certificates import Certificates
 from localcloud.azure.keyvault.guard import LISTED, Handler, VaultCall, VaultGuard
 from localcloud.azure.keyvault.keys import Keys, KeyVersion
@@ -23,7 +23,6 @@ from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.shared.http import service_app
 from localcloud.azure.shared.refusals import ServiceError, refusal
-from localcloud.azure.shared.understood import Members
 from localcloud.core.store import Document
 
 # Recovers soft-deleted vaults and secrets by ARM id, as `az keyvault [secret] recover` does on Azure.
@@ -79,7 +78,6 @@ def _shown(find: Callable[[KeyVault, str], Found], show: Callable[[KeyVault, Fou
 
 # The data plane's operations on secrets.
 
-_WRITTEN: Members = dict.fromkeys(("contentType", "attributes", "tags"))
 _SEE: Final = "secrets/readMetadata/action"
 
 
@@ -96,9 +94,9 @@ class SecretPlane:
             route("GET", f"{one}/versions", self.list_secret_versions, _SEE, LISTED),
             route("GET", one, self.get_secret, "secrets/getSecret/action"),
             route("GET", version, self.get_secret, "secrets/getSecret/action"),
-            route("PUT", one, self.set_secret, "secrets/setSecret/action", body={**_WRITTEN, "value": None}),
-            route("PATCH", one, self.update_secret, "secrets/update/action", body=_WRITTEN),
-            route("PATCH", version, self.update_secret, "secrets/update/action", body=_WRITTEN),
+            route("PUT", one, self.set_secret, "secrets/setSecret/action", body="set secret"),
+            route("PATCH", one, self.update_secret, "secrets/update/action", body="update secret"),
+            route("PATCH", version, self.update_secret, "secrets/update/action", body="update secret"),
             route("DELETE", one, _shown(self._secrets.delete, guard.deleted_secret), "secrets/delete"),
             route("GET", "/deletedsecrets", self.list_deleted_secrets, _SEE, LISTED),
             route("GET", deleted, _shown(self._deleted, guard.deleted_secret), _SEE),
@@ -160,10 +158,6 @@ def _change(body: Document) -> SecretChange:
 
 # The data plane's operations on keys, those of certificates included.
 
-_MADE_KEY: Members = dict.fromkeys(
-    ("kty", "key_size", "key_ops", "attributes", "tags", "release_policy", "crv", "public_exponent")
-)
-_USED: Members = dict.fromkeys(("alg", "value"))
 # The operation as `key_ops` has it, the verb of its data action, and whether it uses the public half. Of an asymmetric
 # key, a reader of that half can use it: `keys/read` opens such an operation as well (text of the operations in Azure's
 # own list, AzAdvertizer role page 12338af0, 2024-09-19).
@@ -190,9 +184,9 @@ class KeyPlane:
             route("GET", f"{one}/rotationpolicy", rotation, "keyrotationpolicies/read"),
             route("GET", one, self.get_key, "keys/read"),
             route("GET", one + "/{version:path}", self.get_key, "keys/read"),
-            route("POST", f"{one}/create", self.create_key, "keys/create/action", body=_MADE_KEY),
-            route("POST", one + "/{operation}", self.use_key, None, body=_USED, changes=False),
-            route("POST", one + "/{version:path}/{operation}", self.use_key, None, body=_USED, changes=False),
+            route("POST", f"{one}/create", self.create_key, "keys/create/action", body="create key"),
+            route("POST", one + "/{operation}", self.use_key, None, body="use key", changes=False),
+            route("POST", one + "/{version:path}/{operation}", self.use_key, None, body="use key", changes=False),
         ]
 
     def list_keys(self, call: VaultCall) -> Items:
@@ -246,7 +240,6 @@ class KeyPlane:
 
 # The data plane's operations on certificates.
 
-_MADE_CERTIFICATE: Members = {"policy": certificates.POLICY_MEMBERS, "attributes": None, "tags": None}
 _READ: Final = "certificates/read"
 
 
@@ -257,8 +250,8 @@ class CertificatePlane:
 
     def routes(self) -> Sequence[BaseRoute]:
         route, one, deleted = self._guard.route, "/certificates/{name}", "/deletedcertificates/{name}"
-        listed, imported = f"{LISTED} includepending", {**_MADE_CERTIFICATE, "value": None, "pwd": None}
-        known, make = self._certificates, "certificates/create/action"
+        listed, known = f"{LISTED} includepending", self._certificates
+        make = "certificates/create/action"
         recovered = _shown(known.recover, guard.certificate_bundle)
         return [
             route("GET", "/certificates", self.list, _READ, listed),
@@ -266,8 +259,8 @@ class CertificatePlane:
             # None is set up; `Self` and `Unknown` are in no list.
             route("GET", "/certificates/issuers", lambda _: [], "certificatecas/read", LISTED),
             route("GET", "/certificates/issuers/{issuer}", _issuer, "certificatecas/read"),
-            route("POST", f"{one}/create", self.create, make, body=_MADE_CERTIFICATE, status=202),
-            route("POST", f"{one}/import", self.import_, "certificates/import/action", body=imported),
+            route("POST", f"{one}/create", self.create, make, body="create certificate", status=202),
+            route("POST", f"{one}/import", self.import_, "certificates/import/action", body="import certificate"),
             route("GET", f"{one}/pending", _shown(known.find, guard.certificate_operation), _READ),
             route("GET", f"{one}/policy", _shown(known.find, guard.certificate_policy), _READ),
             route("GET", f"{one}/versions", self.versions, _READ, LISTED),

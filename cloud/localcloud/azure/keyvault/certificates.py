@@ -24,7 +24,6 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from localcloud.azure.keyvault import errors
 from localcloud.azure.keyvault.keys import KeyVersion
 from localcloud.azure.keyvault.secrets import CERTIFICATE_KIND, DeletedSecret, KeyVault, SecretChange, Secrets
-from localcloud.azure.shared.understood import Members
 from localcloud.core.certificates import (
     KEY_SIZES,
     PEM_BEGINS,
@@ -45,22 +44,6 @@ from localcloud.core.store import Store
 
 PKCS12: Final = "application/x-pkcs12"
 PEM: Final = "application/x-pem-file"
-POLICY_MEMBERS: Final[Members] = {
-    **dict.fromkeys(("id", "attributes")),
-    "issuer": dict.fromkeys(("name", "cty", "cert_transparency")),
-    "key_props": dict.fromkeys(("kty", "key_size", "crv", "exportable", "reuse_key")),
-    "lifetime_actions": {
-        "trigger": dict.fromkeys(("lifetime_percentage", "days_before_expiry")),
-        "action": {"action_type": None},
-    },
-    "secret_props": {"contentType": None},
-    "x509_props": {
-        **dict.fromkeys(("subject", "ekus", "key_usage", "validity_months")),
-        "sans": dict.fromkeys(("dns_names", "emails", "upns")),
-        "basic_constraints": {"ca": None},
-    },
-}
-"""The members of a policy that a request may have."""
 _MONTH: Final = timedelta(days=30)
 _MONTHS: Final = 12  # for a policy that names none
 # The service's own (azure-cli `get-default-policy`, "CertificatePolicy.Default" of azure-keyvault-certificates).

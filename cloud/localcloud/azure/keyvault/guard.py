@@ -10,6 +10,7 @@ import ipaddress
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from starlette.requests import Request
@@ -25,8 +26,9 @@ from localcloud.azure.resource_store import Resources
 from localcloud.azure.shared.faults import TokenBuckets
 from localcloud.azure.shared.http import authority_of, bearer, cloud_of, json_object
 from localcloud.azure.shared.refusals import ServiceError, refusal
-from localcloud.azure.shared.understood import Members, check_headers, check_query, first_unknown
+from localcloud.azure.shared.understood import Members, check_headers, check_query, first_unknown, members_of
 from localcloud.azure.tenant.tokens import Caller, InvalidTokenError, audiences
+from localcloud.core import yaml_text
 from localcloud.core.certificates import thumbprint
 from localcloud.core.store import Document
 
@@ -75,6 +77,8 @@ _VERSION: Final = re.compile(r"(\d\.\d|\d{4}-\d{2}-\d{2})(-preview(\.\d)?)?")
 _NO_VERSIONS: Final = frozenset({"attestation", "backup", "merge", "release", "restore", "rotate"})
 # Clients send back members of answers; the service ignores them.
 _ANSWERED: Final[Members] = dict.fromkeys(("id", "kid", "managed"))
+_FILE: Final = yaml_text.load(Path(__file__).with_name("members.yaml").read_bytes())
+_BODIES: Final[Mapping[str, Members]] = {name: members_of(asked) for name, asked in _FILE.items()}
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,7 @@ class VaultGuard:
         handler: Handler,
         action: str | None,
         query: str = "",
-        body: Members | None = None,
+        body: str = "",
         *,
         changes: bool | None = None,
         status: int = 200,
@@ -128,11 +132,13 @@ class VaultGuard:
         Args:
             action: the data action that it needs, on the item in the path if there is one; None: the handler asks.
             query: the options that the operation reads, with blanks between.
-            body: the members of its body.
+            body: the row of `members.yaml` that has the members of its body; without one it has none.
             changes: whether it changes the vault; None: as its method says.
             status: of an answer with a document.
         """
         kind, is_change = kind_of(method, path), method != "GET" if changes is None else changes
+
+        known = {**_ANSWERED, **(_BODIES[body] if body else {})}
 
         def unknown(what: str) -> ServiceError:
             return errors.not_emulated(f"{what} of {method} {path}")
@@ -147,7 +153,7 @@ class VaultGuard:
             check_query(request, {"api-version", *query.split()}, unknown)
             check_headers(request.headers, (), unknown)
             document = await json_object(request)
-            if (member := first_unknown(document, {**_ANSWERED, **(body or {})})) is not None:
+            if (member := first_unknown(document, known)) is not None:
                 raise errors.bad_parameter(f"Unrecognized property '{'.'.join(member)}' in the request body.")
             call = VaultCall(request, vault, caller, document)
             if action is not None:

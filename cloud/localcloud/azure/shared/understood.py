@@ -43,6 +43,16 @@ _NEUTRAL: Final = re.compile(
 )
 
 
+def members_of(asked: str | Mapping[str, Any]) -> Members:
+    """Members declared in words: several have the same content with blanks between, words are members of one."""
+    below = dict.fromkeys(asked.split()) if isinstance(asked, str) else asked
+    return {
+        name: None if inside is None else members_of(inside)
+        for names, inside in below.items()
+        for name in names.split()
+    }
+
+
 @dataclass(frozen=True)
 class Understood:
     """What one operation reads of a request.
@@ -58,10 +68,9 @@ class Understood:
     body: Members | None = field(default_factory=dict)
 
     @classmethod
-    def of(cls, query: str = "", headers: str = "", body: Members | str | None = "") -> Understood:
-        """Declared in words: names with blanks between."""
-        members = dict.fromkeys(body.split()) if isinstance(body, str) else body
-        return cls(frozenset(query.split()), frozenset(headers.split()), members)
+    def of(cls, query: str = "", headers: str = "", body: str | Mapping[str, Any] | None = "") -> Understood:
+        """Declared in words: names with blanks between, a body as for `members_of`."""
+        return cls(frozenset(query.split()), frozenset(headers.split()), None if body is None else members_of(body))
 
     async def check(self, request: Request, refuse: Refusal) -> None:
         """Refuse the request if it has anything else; the body is checked if it is JSON."""
