@@ -22,27 +22,17 @@ _TRUST: Final[Mapping[str, Any]] = {
 }
 
 
-def _with_header(app: Any, base: str, method: str, path: str, token: str, **options: Any) -> httpx.Response:
-    """A request with a header that changes what Azure does."""
-    return ask(app, base, method, path, token=token, headers={"If-Match": "1"}, **options)
-
-
 def _arm_header(cloud: CoverageCloud) -> httpx.Response:
-    base = "https://management.azure.com"
-    token = cloud.cloud.tokens.issue(cloud.deployer, base)
-    return _with_header(cloud.arm, base, "GET", VAULT, token, params={"api-version": "2024-11-01"})
+    """A request with a header that changes what Azure does."""
+    base, headers = "https://management.azure.com", {"If-Match": "1"}
+    token, params = cloud.cloud.tokens.issue(cloud.deployer, base), {"api-version": "2024-11-01"}
+    return ask(cloud.arm, base, "GET", VAULT, token=token, params=params, headers=headers)
 
 
-def _vault_header(cloud: CoverageCloud) -> httpx.Response:
-    base = "https://kv-idstack-local.vault.azure.net"
+def _secrets(cloud: CoverageCloud, version: str = "7.4", **headers: str) -> httpx.Response:
+    base, params = "https://kv-idstack-local.vault.azure.net", {"api-version": version}
     token = cloud.cloud.tokens.issue(cloud.deployer, "https://vault.azure.net")
-    return _with_header(cloud.keyvault, base, "GET", "/secrets", token, params={"api-version": "7.4"})
-
-
-def _vault_version(cloud: CoverageCloud) -> httpx.Response:
-    base = "https://kv-idstack-local.vault.azure.net"
-    token = cloud.cloud.tokens.issue(cloud.deployer, "https://vault.azure.net")
-    return _with_header(cloud.keyvault, base, "GET", "/secrets", token, params={"api-version": "latest"})
+    return ask(cloud.keyvault, base, "GET", "/secrets", token=token, params=params, headers=headers)
 
 
 def _blob_read(cloud: CoverageCloud, **asked: str) -> httpx.Response:
@@ -132,8 +122,8 @@ def _for_decryption(cloud: CoverageCloud, **asked: Any) -> httpx.Response:
 
 
 STRICT_KEY_VAULT: Final[Mapping[str, Provoke]] = {
-    "api-version that is none": _vault_version,
-    "header that changes the operation": _vault_header,
+    "api-version that is none": lambda cloud: _secrets(cloud, "latest"),
+    "header that changes the operation": lambda cloud: _secrets(cloud, **{"If-Match": "1"}),
     "member that is not known": lambda cloud: cloud.vault("PUT", "/secrets/one", {"value": "v", "colour": "red"}),
     "key that is not PKCS#8": lambda cloud: _imported(cloud, PrivateFormat.TraditionalOpenSSL),
     "key of another kind than RSA": _of_a_curve,
