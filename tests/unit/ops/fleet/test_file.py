@@ -38,16 +38,14 @@ def test_waves_are_shared_stack_canaries_and_groups_in_the_order_of_the_file() -
         ("wave 2", ["hc4-prod", "hc5-prod"], timedelta(minutes=30)),
     ]
 
-
-def by_name(fleet: Iterable[FleetEnvironment]) -> dict[str, FleetStack]:
-    return {stack.name: stack for environment in fleet for stack in environment.stacks}
-
-
-def test_without_canaries_nothing_is_waited_for_before_the_first_wave() -> None:
     changed = document()
     _prod(changed)["waves"] = {"pause": "1h30m", "size": 3}
     pauses = [wave.pause for wave in fleet(changed)[1].waves]
-    assert pauses == [timedelta(), timedelta(), timedelta(hours=1, minutes=30)]
+    assert pauses == [timedelta(), timedelta(), timedelta(hours=1, minutes=30)], "without canaries"
+
+
+def by_name(fleet: Iterable[FleetEnvironment]) -> dict[str, FleetStack]:
+    return {stack.name: stack for environment in fleet for stack in environment.stacks}
 
 
 def test_a_shared_stack_has_the_vault_and_no_cluster() -> None:
@@ -98,6 +96,7 @@ def test_the_settings_are_those_that_the_program_loads_from_the_stacks_file() ->
 
 
 _PROD: Final = "environments[1]"
+_OF_PROD: Final[dict[str, Any]] = _prod(document())["clusterDefaults"]["hostedCluster"]
 _OF_CLUSTERS: Final = "clusterDefaults.hostedCluster"
 
 
@@ -149,19 +148,27 @@ def test_what_does_not_fit_is_refused_at_its_place(place: str, value: Any, rule:
     assert at == place or (isinstance(value, dict) and at == f"{place}.name")
 
 
-def test_a_local_name_is_that_of_a_local_environment() -> None:
+def test_all_problems_are_in_one_report_a_wrong_default_once_and_no_credential() -> None:
+    changed = document()
+    _prod(changed)["waves"]["canaries"] = ["hc9"]
+    _prod(changed)["settings"]["tenantId"] = "tenant"
+    assert [rule for _, rule in refusals(changed)] == ["unknown-canary", "tenant-id"]
+    reports = []
+    for key, value in (
+        ("clusterDefaults", {"hostedCluster": _OF_PROD | {"vnetID": "x"}}),
+        ("backend", "azblob://state?storage_account=abc&sig=verysecret"),
+    ):
+        changed = document()
+        _prod(changed)[key] = value
+        with pytest.raises(FleetFileError) as refused:
+            fleet(changed)
+        reports.append(str(refused.value))
+    assert "environments[1].clusterDefaults.hostedCluster.vnetID (stack hc1-prod and 4 more)\n" in reports[0]
+    assert "it seems to have a credential in it" in reports[1]
+    assert not [report for report in reports if "verysecret" in report or "pulumi -- config" in report]
     changed = document()
     _prod(changed)["name"] = "local"
-    assert refusals(changed)[0] == (f"{_PROD}.settings.cloud", "cloud-and-name")
-
-
-def test_a_wrong_default_is_one_problem_of_all_its_stacks() -> None:
-    changed = document()
-    _prod(changed)["clusterDefaults"]["hostedCluster"]["vnetID"] = "vnet-{cluster}"
-    with pytest.raises(FleetFileError) as refused:
-        fleet(changed)
-    assert "environments[1].clusterDefaults.hostedCluster.vnetID (stack hc1-prod and 4 more)\n" in str(refused.value)
-    assert "pulumi -- config" not in str(refused.value)
+    assert refusals(changed)[0] == (f"{_PROD}.settings.cloud", "cloud-and-name"), "a local name is a local one's"
 
 
 def test_a_missing_setting_is_named_where_the_file_would_have_it() -> None:
@@ -176,36 +183,18 @@ def test_a_missing_setting_is_named_where_the_file_would_have_it() -> None:
     ]
 
 
-def test_problems_of_form_and_of_settings_are_reported_in_one_report() -> None:
-    changed = document()
-    _prod(changed)["waves"]["canaries"] = ["hc9"]
-    _prod(changed)["settings"]["tenantId"] = "tenant"
-    assert [rule for _, rule in refusals(changed)] == ["unknown-canary", "tenant-id"]
-
-
-def test_a_credential_in_an_address_is_not_shown() -> None:
-    changed = document()
-    _prod(changed)["backend"] = "azblob://state?storage_account=abc&sig=verysecret"
-    with pytest.raises(FleetFileError) as refused:
-        fleet(changed)
-    assert "verysecret" not in str(refused.value)
-    assert "it seems to have a credential in it" in str(refused.value)
-
-
 @pytest.mark.parametrize(
     "text",
     [
-        "[",
-        "environments: []\nenvironments: []\n",
-        "- a",
-        "",
-        "environments: &a [*a]",
+        *("[", "environments: []\nenvironments: []\n", "- a", "", "environments: &a [*a]"),
         "a: !!python/name:os.system",
     ],
 )
-def test_what_is_no_fleet_file_is_refused_without_a_trace(text: str) -> None:
+def test_what_is_no_fleet_file_is_refused_without_a_trace(tmp_path: Path, text: str) -> None:
     with pytest.raises(FleetFileError):
         fleet_of(text)
+    with pytest.raises(CommandError, match=r"there is no fleet file .*fleet\.yaml"):
+        load_fleet(tmp_path / "fleet.yaml")
 
 
 def test_a_name_is_read_as_pulumi_reads_it_in_the_stacks_file() -> None:
@@ -216,11 +205,6 @@ def test_a_name_is_read_as_pulumi_reads_it_in_the_stacks_file() -> None:
 def test_a_key_that_is_no_text_is_named() -> None:
     with pytest.raises(FleetFileError, match="the key 1 is not a string"):
         fleet_of("environments:\n- settings: {key: [{1: 2}]}\n")
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match=r"there is no fleet file .*fleet\.yaml"):
-        load_fleet(tmp_path / "fleet.yaml")
 
 
 def test_the_example_of_the_documentation_has_the_keys_of_the_model() -> None:
@@ -277,11 +261,10 @@ def test_each_wave_is_the_matrix_of_a_job() -> None:
         "wave-3": None,
         "wave-4": None,
     }
-
-
-def test_an_environment_without_canaries_or_clusters_has_empty_jobs() -> None:
-    found = matrices(_prod_in_waves(clusters=0))
-    assert {job for job, matrix in found.items() if matrix is None} == {"canaries", *JOBS}
+    empty = matrices(_prod_in_waves(clusters=0))
+    assert {job for job, matrix in empty.items() if matrix is None} == {"canaries", *JOBS}
+    with pytest.raises(CommandError, match="GitHub's jobs cannot reach"):
+        matrices(fleet(document(LOCAL))[0])
 
 
 @pytest.mark.parametrize(
@@ -294,11 +277,6 @@ def test_an_environment_without_canaries_or_clusters_has_empty_jobs() -> None:
 def test_what_the_workflow_cannot_run_is_refused(clusters: int, waves: dict[str, Any], reason: str) -> None:
     with pytest.raises(CommandError, match=reason):
         matrices(_prod_in_waves(clusters, **waves))
-
-
-def test_a_local_environment_is_no_workflows() -> None:
-    with pytest.raises(CommandError, match="GitHub's jobs cannot reach"):
-        matrices(fleet(document(LOCAL))[0])
 
 
 def test_the_command_prints_a_line_for_each_job_as_a_step_writes_its_outputs(idstack: Idstack) -> None:

@@ -26,6 +26,8 @@ def _stacks(files: dict[PurePosixPath, str]) -> dict[str, dict[str, Any]]:
 
 
 def test_the_tree_of_a_small_fleet_is_the_reviewed_one() -> None:
+    with pytest.raises(CommandError, match="no environment of the fleet file has `operator`"):
+        tree(load_fleet(LOCAL))
     files = tree(load_fleet(AZURE))
     if os.environ.get("UPDATE_GOLDEN") == "1":
         write(GOLDEN, {path: text for path, text in files.items() if path.parts[0] != "workspace"})
@@ -47,14 +49,6 @@ def test_one_cluster_more_is_one_object_more_and_nothing_else() -> None:
     old_lines, new_lines = (files[PurePosixPath(_PROD, "stacks.yaml")].splitlines() for files in (before, after))
     lines = difflib.ndiff(old_lines, new_lines)
     assert not [line for line in lines if line.startswith("- ")], "nothing of the others is written differently"
-
-
-def _required(stacks: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
-    """The names of the stacks that each waits for."""
-    return {
-        name: [prerequisite["name"] for prerequisite in stack["spec"].get("prerequisites", [])]
-        for name, stack in stacks.items()
-    }
 
 
 def _zeros(value: Any, place: str) -> Iterator[str]:
@@ -90,12 +84,6 @@ def test_drift_is_a_preview_after_the_stack_that_renews_nothing() -> None:
     assert spec["config"]["idstack:credentials"] == {"keySize": 3072, "renewal": "hold"}
     assert spec["updateTemplate"] == {"spec": {"expectNoChanges": True}}
     assert stacks["hc1-prod"]["spec"]["config"]["idstack:credentials"] == {"keySize": 3072}
-
-
-def test_an_environment_without_the_operator_is_not_rendered() -> None:
-    assert not [path for path in tree(load_fleet(AZURE)) if "dev" in path.parts]
-    with pytest.raises(CommandError, match="no environment of the fleet file has `operator`"):
-        tree(load_fleet(LOCAL))
 
 
 def test_a_directory_is_compared_and_made_equal_and_files_of_others_stay(tmp_path: Path) -> None:
@@ -172,28 +160,21 @@ def test_clusters_that_keep_nothing_in_a_vault_need_no_shared_stack() -> None:
     changed = _without_vault()
     stacks = _stacks(tree(fleet(changed)))
 
-    assert _required(stacks) == {
+    required = {
+        name: [prerequisite["name"] for prerequisite in stack["spec"].get("prerequisites", [])]
+        for name, stack in stacks.items()
+    }
+    assert required == {
         "hc3-prod": [],
-        "hc1-prod": ["hc3-prod"],
-        "hc2-prod": ["hc3-prod"],
-        "hc4-prod": ["hc1-prod", "hc2-prod"],
-        "hc5-prod": ["hc1-prod", "hc2-prod"],
+        **{name: ["hc3-prod"] for name in ("hc1-prod", "hc2-prod")},
+        **{name: ["hc1-prod", "hc2-prod"] for name in ("hc4-prod", "hc5-prod")},
     }
     assert not [name for name, stack in stacks.items() if "idstack:sharedStack" in stack["spec"]["config"]]
     assert matrices(fleet(changed)[1])["shared"] is None
-
-
-def test_a_cluster_with_something_in_a_vault_needs_a_shared_stack() -> None:
-    changed = _without_vault()
-    changed["environments"][1]["clusters"][0]["hostedCluster"] = {"authentication": "managed-identities"}
-
+    prod = changed["environments"][1]
+    prod["clusters"][0]["hostedCluster"] = {"authentication": "managed-identities"}
     assert refusals(changed) == [("environments[1].shared.settings.vault", "vault-missing")]
-
-
-def test_an_environment_without_any_stack_is_refused() -> None:
-    changed = _without_vault()
-    changed["environments"][1] |= {"clusters": [], "waves": {}}
-
+    prod |= {"clusters": [], "waves": {}}
     assert refusals(changed) == [("environments[1].clusters", "no-stack")]
 
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import accumulate
 from pathlib import Path
 from threading import Thread
 from typing import Any, Final
@@ -88,11 +89,8 @@ class Watched:
 
     def most_at_once(self) -> int:
         """How many runs there were at the busiest moment."""
-        running, most = 0, 0
-        for line in (self.root / "notes").read_text().splitlines():
-            running += 1 if line.startswith("begun") else -1
-            most = max(most, running)
-        return most
+        notes = (self.root / "notes").read_text().splitlines()
+        return max(accumulate(1 if line.startswith("begun") else -1 for line in notes))
 
     def _updates(self, stack: str) -> list[dict[str, Any]]:
         if stack in self.unreadable:
@@ -118,12 +116,6 @@ def until(is_reached: Callable[[], bool]) -> None:
     while not is_reached():
         assert time.monotonic() < end
         time.sleep(0.01)
-
-
-def test_the_shared_stack_comes_first_then_the_canaries_then_the_waves(tmp_path: Path) -> None:
-    watched = Watched(tmp_path, parallel=1)
-    assert watched.run() == dict.fromkeys(ORDER, "up")
-    assert watched.noted("begun") == ORDER
 
 
 def test_each_run_is_the_ordinary_command_and_shown_at_its_begin_and_end(tmp_path: Path) -> None:
@@ -169,6 +161,14 @@ def test_a_canary_that_fails_keeps_every_wave_from_beginning(tmp_path: Path, fir
     assert abs(datetime.now(UTC) - failure.at) < timedelta(minutes=1)
 
 
+def test_a_history_that_cannot_be_read_is_a_failure(tmp_path: Path) -> None:
+    watched = Watched(tmp_path, parallel=2, size=2, unreadable=frozenset({"hc1-prod"}))
+    outcomes = watched.run()
+    assert (outcomes["hc1-prod"], outcomes["hc4-prod"]) == ("failed", "left out")
+    told = "the end of its run is not known: the backend does not answer"
+    assert [run.tail[-1] for run in watched.rollout.failed] == [told]
+
+
 def test_what_runs_beside_a_failure_ends_and_is_not_interrupted(tmp_path: Path) -> None:
     plan: dict[str, dict[str, Any]] = {"hc1-prod": {"code": 1, "begun": 4}, "hc2-prod": {"file": "let-hc2-end"}}
     watched = Watched(tmp_path, plan, parallel=2, size=None)
@@ -184,27 +184,15 @@ def test_what_runs_beside_a_failure_ends_and_is_not_interrupted(tmp_path: Path) 
     assert watched.noted("interrupted") == []
 
 
-def test_a_history_that_cannot_be_read_is_a_failure(tmp_path: Path) -> None:
-    watched = Watched(tmp_path, parallel=2, size=2, unreadable=frozenset({"hc1-prod"}))
-    outcomes = watched.run()
-    assert (outcomes["hc1-prod"], outcomes["hc4-prod"]) == ("failed", "left out")
-    assert [run.tail[-1] for run in watched.rollout.failed] == [
-        "the end of its run is not known: the backend does not answer"
-    ]
-
-
-def test_a_run_that_changed_nothing_is_unchanged(tmp_path: Path) -> None:
-    watched = Watched(tmp_path, unchanged=frozenset(ORDER[:3]))
-    assert watched.run() == dict.fromkeys(ORDER, "up") | dict.fromkeys(ORDER[:3], "unchanged")
-    assert watched.rollout.summary() == "3 unchanged, 3 up"
-
-
-def test_a_run_that_succeeds_ends_the_report_of_a_failed_one(tmp_path: Path) -> None:
+def test_the_stacks_come_in_their_order_and_a_run_that_changed_nothing_is_unchanged(tmp_path: Path) -> None:
     log = StackLog(tmp_path, "hc1-prod")
     log.begun().close()
     log.note_failure("AADSTS700027")
-    Watched(tmp_path).run()
-    assert log.failure() is None
+    watched = Watched(tmp_path, parallel=1, unchanged=frozenset(ORDER[:3]))
+    assert watched.run() == dict.fromkeys(ORDER, "up") | dict.fromkeys(ORDER[:3], "unchanged")
+    assert watched.noted("begun") == ORDER
+    assert watched.rollout.summary() == "3 unchanged, 3 up"
+    assert log.failure() is None, "a run that succeeds ends the report of a failed one"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

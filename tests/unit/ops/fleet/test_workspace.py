@@ -37,38 +37,22 @@ def instructions() -> list[list[tuple[str, str]]]:
 
 def test_the_image_has_every_room_that_a_stack_on_azure_needs() -> None:
     copied = {argument.split("/")[0] for keyword, argument in instructions()[0] if keyword == "COPY"}
-    assert copied & ROOMS.keys() == ROOMS.keys() - {
-        "__main__",
-        "emulated",
-        "examples",
-        "localcloud",
-        "tools/bench",
-        "tools/docs",
-    }
-    assert {"requirements.txt ./", "Pulumi.yaml __main__.py pyproject.toml ./"} <= {
-        argument for _, argument in instructions()[0]
-    }
-
-
-def test_no_stacks_file_of_the_repository_is_in_the_image() -> None:
+    others = {"__main__", "emulated", "examples", "localcloud", "tools/bench", "tools/docs"}
+    assert copied & ROOMS.keys() == ROOMS.keys() - others
+    arguments = {argument for _, argument in instructions()[0]}
+    assert {"requirements.txt ./", "Pulumi.yaml __main__.py pyproject.toml ./"} <= arguments
+    # None of a stack's files.
     assert not re.search(r"^COPY .*(\*|Pulumi\.\w+\.yaml|^COPY \. )", (DIRECTORY / "Containerfile").read_text(), re.M)
 
 
-def test_both_stages_start_from_the_probes_base_by_digest() -> None:
+def test_it_starts_from_the_probes_base_by_digest_as_the_user_of_the_operators_restricted_profile() -> None:
     probe = (ROOT / "identity/credentials/Containerfile").read_text(encoding="utf-8")
     bases = {argument.split()[0] for stage in instructions() for keyword, argument in stage if keyword == "FROM"}
     assert bases == set(re.findall(r"^FROM (\S+)", probe, re.MULTILINE))
-
-
-def test_it_runs_as_the_user_of_the_operators_restricted_profile() -> None:
     assert dict(instructions()[1])["USER"] == "1000:1000"
-
-
-def test_what_the_image_runs_is_where_the_image_has_it() -> None:
-    final = [argument for keyword, argument in instructions()[1] if keyword == "COPY"]
-    assert "ops/fleet/workspace/pulumi /usr/local/bin/pulumi" in final
-    for script in ("pulumi", "prepare"):
-        assert (DIRECTORY / script).stat().st_mode & 0o111, f"{script} is not executable"
+    copied = [argument for keyword, argument in instructions()[1] if keyword == "COPY"]
+    assert "ops/fleet/workspace/pulumi /usr/local/bin/pulumi" in copied
+    assert all((DIRECTORY / script).stat().st_mode & 0o111 for script in ("pulumi", "prepare"))
 
 
 def test_the_image_has_the_pinned_plugins_where_prepare_finds_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,10 +128,7 @@ def _run(*arguments: str, environment: Mapping[str, str]) -> subprocess.Complete
 def test_the_agents_install_installs_nothing() -> None:
     done = _run("--non-interactive", "install", environment={"PATH": "/nowhere"})
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-
-def test_it_becomes_the_engine() -> None:
-    done = _run("version", environment=_AGENT)
+    done = _run("version", environment=_AGENT)  # it becomes the engine
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(r"v3\.\d+\.\d+\n", done.stdout)
 

@@ -45,10 +45,9 @@ def test_tenant_subscription_and_every_resource_id_are_the_local_clouds() -> Non
     changed = cluster(vnetID=vnet, subnetID=f"{vnet}/subnets/nodes")
     config = config_of(stack_file(tenantId=OWN, subscriptionId=OWN, hostedClusters=[changed]))
 
-    assert (config["cloud"], config["tenantId"], config["subscriptionId"]) == (
-        "local",
-        LOCAL_TENANT_ID,
-        LOCAL_SUBSCRIPTION_ID,
+    assert (
+        config.items()
+        >= {"cloud": "local", "tenantId": LOCAL_TENANT_ID, "subscriptionId": LOCAL_SUBSCRIPTION_ID}.items()
     )
     assert config["hostedClusters"][0]["vnetID"] == vnet.replace(OWN, LOCAL_SUBSCRIPTION_ID)
 
@@ -99,19 +98,15 @@ def test_a_document_from_elsewhere_is_issued_by_the_local_data_plane(credential:
     assert bool(copy.left_out) == ("secretName" in credential)
 
 
-def test_another_way_to_sign_in_is_left_out_and_said_so() -> None:
+def test_nothing_of_this_machine_is_run_or_signs_in() -> None:
     access = {"resourceGroup": "aks", "name": "aks", "kubeconfig": "prod.kubeconfig", "context": "prod"}
-    copy = copy_of(stack_file(managementCluster=access))
-
-    assert set(copy.document["config"]["idstack:managementCluster"]) == {"resourceGroup", "name"}
-    assert len(copy.left_out) == 1
-
-
-def test_a_workload_of_the_users_own_runs_nothing_of_this_machine() -> None:
     workload = {"name": "mine", "image": "mine:1", "command": ["rm"], "args": ["-r"], "identities": ["disk"]}
-    config = config_of(stack_file(hostedClusters=[cluster(workloads=[workload])]))
+    copy = copy_of(stack_file(managementCluster=access, hostedClusters=[cluster(workloads=[workload])]))
 
-    [found] = config["hostedClusters"][0]["workloads"]
+    config = copy.document["config"]
+    assert set(config["idstack:managementCluster"]) == {"resourceGroup", "name"}
+    assert len(copy.left_out) == 1
+    [found] = config["idstack:hostedClusters"][0]["workloads"]
     assert (found["command"], found["args"]) == (["sleep", "infinity"], [])
 
 
@@ -166,13 +161,8 @@ def test_a_managed_hsm_is_rehearsed_as_a_vault_and_said_so(cloud: str, suffix: s
     found = [(key.key_vault_name, key.key_version) for key in (hosted.kms.active_key, hosted.kms.backup_key) if key]
     assert found == [("hsm-etcd", active), ("hsm-etcd", backup)]
     assert copy.left_out == ("hostedClusters[0].kms: its managed HSM is a vault, on which the role is assigned by ARM",)
-
-
-def test_a_key_of_an_hsm_where_vaults_are_stated_is_refused() -> None:
-    key = f"https://hsm-etcd.managedhsm.azure.net/keys/etcd/{'1' * 32}"
-
     with pytest.raises(CommandError, match=r"the vaults of this cloud are at vault\.azure\.net"):
-        copy_of(stack_file(hostedClusters=[cluster(kms={"activeKey": key, "keyVaultType": "KeyVault"})]))
+        copy_of(stack_file(cloud=cloud, hostedClusters=[cluster(kms={**keys, "keyVaultType": "KeyVault"})]))
 
 
 def test_a_shared_stack_comes_with_its_clusters_and_the_other_way_round() -> None:
@@ -188,14 +178,10 @@ def test_a_shared_stack_comes_with_its_clusters_and_the_other_way_round() -> Non
     assert family("hc2", files) == ("shared", "hc2")
     assert family("lonely", files) == ("lonely",)
     assert family("none", files) == ()
-
-
-def test_a_new_stack_begins_with_what_it_shares() -> None:
-    shared = {"config": {"idstack:sharedStack": "organization/idstack/dev"}}
-    before: dict[str, Any] = {"dev": {}, "hc2": shared, "prod": {}}
-    after = {**before, "hc1": shared}
-
-    assert families("hc1", before, after) == (("dev",), ("dev", "hc1"))
+    of_dev = {"config": {"idstack:sharedStack": "organization/idstack/dev"}}
+    before: dict[str, Any] = {"dev": {}, "hc2": of_dev, "prod": {}}
+    after = {**before, "hc1": of_dev}
+    assert families("hc1", before, after) == (("dev",), ("dev", "hc1")), "a new stack begins with what it shares"
     assert families("dev", before, after) == (("dev", "hc2"), ("dev", "hc2", "hc1"))
     assert families("hc1", after, before) == (("dev", "hc1"), ())
     assert families("new", before, {**before, "new": {}}) == ((), ("new",))
@@ -216,9 +202,5 @@ def test_every_stack_has_a_local_name_of_its_own(stacks: list[str]) -> None:
 
     assert len(set(found)) == len(stacks)
     assert all(is_local(name) for name in found)
-
-
-def test_the_report_speaks_of_the_stacks_own_names() -> None:
-    names = Names(("prod", "prod-hc1"))
-
-    assert names.own("urn:pulumi:local-prod-hc1::x and local-prod") == "urn:pulumi:prod-hc1::x and prod"
+    own = Names(("prod", "prod-hc1")).own("urn:pulumi:local-prod-hc1::x and local-prod")
+    assert own == "urn:pulumi:prod-hc1::x and prod", "the report speaks of the stacks' own names"

@@ -48,6 +48,9 @@ def test_the_callers_own_local_cloud_is_another(stopped: list[Path]) -> None:
     before = dict(os.environ)
 
     with throw_away(7, {"HOME": "/home", "LOCALCLOUD_STATE_DIR": "/own", "LOCALCLOUD_CLUSTER": "apiserver"}) as made:
+        os.write(made.output, b"".join(b"line %d\n" % number for number in range(40)))
+        lines = made.last_lines().splitlines()
+        assert (lines[-1], len(lines)) == ("line 39", world._LAST_LINES), "the end of the log tells why"
         assert made.environ == {
             "HOME": "/home",
             "LOCALCLOUD_STATE_DIR": str(made.directory / "state"),
@@ -77,21 +80,14 @@ def test_an_interruption_leaves_nothing_either(stopped: list[Path], number: sign
     assert [signal.getsignal(signum) for signum in (signal.SIGINT, signal.SIGTERM)] == handlers
 
 
-def test_the_end_of_the_log_tells_why(stopped: list[Path]) -> None:
-    with throw_away(1, {}) as made:
-        os.write(made.output, b"".join(b"line %d\n" % number for number in range(40)))
-        lines = made.last_lines().splitlines()
-
-    assert lines[-1] == "line 39"
-    assert len(lines) == world._LAST_LINES
-
-
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
     return Repository.made(tmp_path / "top")
 
 
-def test_a_commit_is_laid_out_without_a_trace_in_the_repository(repository: Repository, tmp_path: Path) -> None:
+@pytest.mark.parametrize("below", ["", "identity/stack"], ids=["top", "below the top"])
+def test_a_commit_is_laid_out_without_a_trace_in_the_repository(tmp_path: Path, below: str) -> None:
+    repository = Repository.made(tmp_path / "top", below)
     before = repository.head
     repository.write("__main__.py", "later")
     repository.commit()
@@ -106,14 +102,6 @@ def test_a_commit_is_laid_out_without_a_trace_in_the_repository(repository: Repo
     assert git(repository.root, "status", "--porcelain") == ""
 
 
-def test_a_project_below_the_top_of_its_repository_is_found_there(tmp_path: Path) -> None:
-    repository = Repository.made(tmp_path / "top", below="identity/stack")
-
-    tree = at_commit(repository.root, "HEAD", tmp_path / "base")
-
-    assert (tree.directory / "Pulumi.yaml").exists()
-
-
 def test_the_checkout_has_what_is_not_committed_and_nothing_ignored(repository: Repository, tmp_path: Path) -> None:
     repository.write("__main__.py", "not committed")
     repository.write("components/new.py", "new")
@@ -124,6 +112,9 @@ def test_the_checkout_has_what_is_not_committed_and_nothing_ignored(repository: 
     assert (tree.directory / "__main__.py").read_text() == "not committed"
     assert (tree.directory / "components/new.py").exists()
     assert not (tree.directory / "hc1.credential").exists()
+    (tree.directory / "Pulumi.dev.yaml").write_text("config: [\n")
+    with pytest.raises(CommandError, match=r"Pulumi\.dev\.yaml at checkout"):
+        tree.configurations()
 
 
 def test_other_packages_are_installed_for_a_commit(repository: Repository, tmp_path: Path) -> None:
@@ -146,14 +137,6 @@ def test_an_unknown_commit_is_named_with_what_to_do(repository: Repository, tmp_
     for root in (repository.root, tmp_path / "none"):
         with pytest.raises(CommandError, match=f"{root} is no .* with the commit {commit}: .*`fetch-depth: 0`"):
             at_commit(root, commit, tmp_path / "base")
-
-
-def test_a_broken_configuration_is_named_with_its_commit(repository: Repository, tmp_path: Path) -> None:
-    repository.write("Pulumi.dev.yaml", "config: [\n")
-    tree = as_it_is(repository.root, tmp_path / "head")
-
-    with pytest.raises(CommandError, match=r"Pulumi\.dev\.yaml at checkout"):
-        tree.configurations()
 
 
 def test_a_link_that_leads_elsewhere_is_refused_by_name(repository: Repository, tmp_path: Path) -> None:
@@ -267,11 +250,6 @@ def _clusters(draw: st.DrawFn, name: str) -> dict[str, Any]:
     return {**found, **{key: extra[key] for key in chosen}}
 
 
-@given(st.tuples(_clusters("hc1"), _clusters("hc2")))
-def test_whatever_a_configuration_names_is_seeded(clusters: tuple[dict[str, Any], ...]) -> None:
-    assert missing(stack_file(hostedClusters=list(clusters))) == []
-
-
 def test_the_subnet_refers_to_the_named_route_table_and_nat_gateway() -> None:
     attached = {
         "routeTableID": _id("hub", "Microsoft.Network/routeTables", "routes"),
@@ -289,9 +267,23 @@ def test_the_subnet_refers_to_the_named_route_table_and_nat_gateway() -> None:
     assert {"routes", "nat"} <= {resource.name for resource in seed.resources}
 
 
+def test_groups_engines_and_existing_identities_are_as_the_configuration_has_them() -> None:
+    user = {"source": "existing", "clientId": OWN, "objectId": OWN.replace("5f0c", "6a1d")}
+    plain = stack_file(hostedClusters=[cluster(location="westus3")], keyVaultUser=user)
+    seed, blocking = seed_for(plain), seed_for(plain, stack_file(blockInstanceMetadata=True))
+
+    locations = {group.name: group.location for group in seed.resource_groups}
+    assert (locations["hc1-managed"], seed.location) == ("westus3", "westeurope")
+    policies = [{managed_cluster.network_policy for managed_cluster in one.clusters} for one in (seed, blocking)]
+    assert policies == [{"none"}, {"azure"}]
+    [identity] = seed.managed_identities
+    assert (identity.client_id, identity.object_id, identity.on_nodes) == (OWN, user["objectId"], True)
+
+
 @given(st.tuples(_clusters("hc1"), _clusters("hc2")))
 def test_what_base_and_head_name_both_exists_once(clusters: tuple[dict[str, Any], ...]) -> None:
     base, head = (stack_file(hostedClusters=list(chosen)) for chosen in (clusters[:1], clusters))
+    assert missing(head) == [], "whatever a configuration names is seeded"
     seed = seed_for(base, head)
 
     for part in (seed.resource_groups, seed.vaults, seed.managed_identities, seed.clusters, seed.resources):
@@ -311,15 +303,6 @@ def test_what_only_optional_identities_use_is_seeded() -> None:
     changed |= {"backupStorageAccountID": backups, "identities": {"etcdBackup": {"enabled": True}}}
 
     assert missing(stack_file(hostedClusters=[changed])) == []
-
-
-def test_a_group_is_where_its_hosted_cluster_is() -> None:
-    seed = seed_for(stack_file(hostedClusters=[cluster(location="westus3")]))
-
-    assert {resource_group.name: resource_group.location for resource_group in seed.resource_groups}[
-        "hc1-managed"
-    ] == "westus3"
-    assert seed.location == "westeurope"
 
 
 def test_what_the_stack_makes_is_not_seeded() -> None:
@@ -345,17 +328,3 @@ def test_the_nodes_carry_a_key_vault_user_that_the_stack_makes() -> None:
     own = _id(nodes.resource_group, "Microsoft.ManagedIdentity/userAssignedIdentities", "reader")
     assert carried == own.replace(OWN, LOCAL_SUBSCRIPTION_ID)
     assert "reader" not in {managed_identity.name for managed_identity in seed.managed_identities}, "the stack makes it"
-
-
-def test_an_existing_key_vault_user_has_its_own_ids_and_is_on_the_nodes() -> None:
-    user = {"source": "existing", "clientId": OWN, "objectId": OWN.replace("5f0c", "6a1d")}
-    [identity] = seed_for(stack_file(keyVaultUser=user)).managed_identities
-
-    assert (identity.client_id, identity.object_id, identity.on_nodes) == (OWN, user["objectId"], True)
-
-
-def test_a_metadata_block_finds_an_engine_on_the_throw_away_cluster() -> None:
-    plain, blocking = stack_file(), stack_file(blockInstanceMetadata=True)
-
-    assert {managed_cluster.network_policy for managed_cluster in seed_for(plain).clusters} == {"none"}
-    assert {managed_cluster.network_policy for managed_cluster in seed_for(plain, blocking).clusters} == {"azure"}
