@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from pulumi_azure_native import keyvault
 
 from emulated.azure_native import projection
@@ -69,65 +71,26 @@ def test_an_id_is_built_from_the_inputs() -> None:
 
 # Inputs are held to the argument types of the installed SDK.
 
-_GOOD: dict[str, Any] = {
-    "resourceGroupName": "identity-local",
-    "vaultName": "kv-idstack-local",
-    "tags": {"owner": "team"},
-    "properties": {
-        "tenantId": "10ca1000-0000-4000-8000-000000000001",
-        "sku": {"family": "A", "name": "standard"},
-        "softDeleteRetentionInDays": 90,
-        "enablePurgeProtection": True,
-        "networkAcls": {"ipRules": [{"value": "192.0.2.1"}]},
-    },
-}
+_TABLES: Any = yaml.safe_load(Path(__file__).with_name("projection.yaml").read_text(encoding="utf-8"))
+_GOOD: dict[str, Any] = _TABLES["good"]
 
 
-def _with(change: dict[str, Any]) -> dict[str, Any]:
-    return {**_GOOD, "properties": {**_GOOD["properties"], **change}}
+def _problems(change: dict[str, Any]) -> list[str]:
+    """Of the good arguments with this change; one of `properties` replaces single members."""
+    within = change.get("properties", {})
+    inside = within if within is UNKNOWN else {**_GOOD["properties"], **within}
+    return list(problems(keyvault.VaultArgs, {**_GOOD, **change, "properties": inside}))
 
 
-def test_good_arguments_have_no_problem() -> None:
-    assert list(problems(keyvault.VaultArgs, _GOOD)) == []
+@pytest.mark.parametrize(("change", "problem"), _TABLES["problems"])
+def test_each_wrong_argument_is_named(change: dict[str, Any], problem: str) -> None:
+    [found] = _problems(change)
+    assert problem in found
 
 
-@pytest.mark.parametrize(
-    ("inputs", "problem"),
-    [
-        ({"vaultName": "x", "properties": _GOOD["properties"]}, "missing required property 'resourceGroupName'"),
-        (_with({"tenantId": None}), "missing required property 'properties.tenantId'"),
-        (_with({"sku": {"family": "A"}}), "missing required property 'properties.sku.name'"),
-        (
-            _with({"enableRbacAuthorisation": True}),
-            "'properties.enableRbacAuthorisation' is not a property of VaultPropertiesArgs in the installed SDK; "
-            "did you mean 'enableRbacAuthorization'?",
-        ),
-        (
-            _with({"softDeleteRetentionInDays": "90"}),
-            "'properties.softDeleteRetentionInDays' should be of type 'integer'",
-        ),
-        (_with({"softDeleteRetentionInDays": 7.5}), "'properties.softDeleteRetentionInDays' must be an integer"),
-        (_with({"softDeleteRetentionInDays": True}), "should be of type 'integer' but got a boolean"),
-        (_with({"enablePurgeProtection": 1}), "should be of type 'boolean' but got a number"),
-        (_with({"sku": "standard"}), "'properties.sku' should be of type 'object' but got a string"),
-        (_with({"sku": {"family": "A", "name": "gold"}}), "'properties.sku.name' should be one of standard, premium"),
-        (_with({"networkAcls": {"ipRules": {}}}), "'properties.networkAcls.ipRules' should be of type 'array'"),
-        (
-            _with({"networkAcls": {"ipRules": [{}]}}),
-            "missing required property 'properties.networkAcls.ipRules[0].value'",
-        ),
-        ({**_GOOD, "tags": {"n": 1}}, "'tags.n' should be of type 'string' but got a number"),
-    ],
-)
-def test_each_wrong_argument_is_named(inputs: dict[str, Any], problem: str) -> None:
-    found = list(problems(keyvault.VaultArgs, inputs))
-    assert len(found) == 1
-    assert problem in found[0]
-
-
-def test_unknown_values_are_not_checked() -> None:
-    assert list(problems(keyvault.VaultArgs, {**_GOOD, "properties": UNKNOWN})) == []
-    assert list(problems(keyvault.VaultArgs, _with({"sku": UNKNOWN, "tenantId": UNKNOWN}))) == []
+@pytest.mark.parametrize("change", [{}, {"properties": UNKNOWN}, {"properties": {"sku": UNKNOWN, "tenantId": UNKNOWN}}])
+def test_good_arguments_and_unknown_values_have_no_problem(change: dict[str, Any]) -> None:
+    assert _problems(change) == []
 
 
 def test_a_secret_is_checked_by_its_value_and_never_shown() -> None:
@@ -150,7 +113,6 @@ def test_required_arguments_are_those_without_a_default() -> None:
 
 
 _SECRET = RESOURCES["azure-native:keyvault:Secret"]
-_CREDENTIAL = RESOURCES["azure-native:managedidentity:FederatedIdentityCredential"]
 _VAULT = RESOURCES["azure-native:keyvault:Vault"]
 _CLUSTER = RESOURCES["azure-native:containerservice:ManagedCluster"]
 _ACCOUNT = RESOURCES["azure-native:storage:StorageAccount"]
@@ -171,59 +133,12 @@ def test_a_secrets_dates_get_arms_names_and_its_value_is_sent_in_clear() -> None
     }
 
 
-def test_flattened_arguments_go_into_properties() -> None:
-    inputs = {
-        "resourceGroupName": "g",
-        "resourceName": "i",
-        "federatedIdentityCredentialResourceName": "c",
-        "issuer": "https://issuer",
-        "subject": "s",
-        "audiences": ["openshift"],
-    }
-    assert projection.request_body(_CREDENTIAL, inputs) == {
-        "properties": {"issuer": "https://issuer", "subject": "s", "audiences": ["openshift"]}
-    }
+@pytest.mark.parametrize("case", _TABLES["requests"], ids=lambda case: case["resource"])
+def test_flattened_arguments_go_into_properties_and_others_stay_beside_it(case: dict[str, Any]) -> None:
+    assert projection.request_body(RESOURCES[f"azure-native:{case['resource']}"], case["inputs"]) == case["body"]
 
 
-def test_what_is_beside_properties_in_a_flattened_type_stays_there() -> None:
-    identity, sku = {"type": "SystemAssigned"}, {"name": "Base", "tier": "Free"}
-    inputs = {"resourceGroupName": "g", "resourceName": "c", "identity": identity, "sku": sku, "dnsPrefix": "p"}
-    body = {"identity": identity, "sku": sku, "properties": {"dnsPrefix": "p"}}
-    assert projection.request_body(_CLUSTER, inputs) == body
-    address = RESOURCES["azure-native:network:PublicIPAddress"]
-    sent = projection.request_body(address, {"zones": ["1"], "idleTimeoutInMinutes": 4})
-    assert sent == {"zones": ["1"], "properties": {"idleTimeoutInMinutes": 4}}
-    group = RESOURCES["azure-native:network:NetworkSecurityGroup"]
-    sent = projection.request_body(group, {"securityRules": [{"name": "r", "etag": "e", "priority": 100}]})
-    assert sent["properties"]["securityRules"] == [{"name": "r", "etag": "e", "properties": {"priority": 100}}]
-
-
-@pytest.mark.parametrize(
-    ("token", "inputs", "path"),
-    [
-        ("containerservice:ManagedCluster", {"autoScalerProfile": {"expander": "e"}}, "autoScalerProfile.expander"),
-        ("storage:StorageAccount", {"encryption": {"keyVaultProperties": {}}}, "encryption.keyVaultProperties"),
-        (
-            "network:VirtualNetwork",
-            {"addressSpace": {"ipamPoolPrefixAllocations": [{"id": "/pool", "numberOfIpAddresses": "8"}]}},
-            "addressSpace.ipamPoolPrefixAllocations[0].id",
-        ),
-        ("network:Subnet", {"delegations": [{"name": "d", "serviceName": "s"}]}, "delegations[0].serviceName"),
-        ("network:Subnet", {"serviceEndpointPolicies": [{"tags": {}, "etag": "e"}]}, None),
-        (
-            "network:VirtualNetwork",
-            {"subnets": [{"serviceAssociationLinks": [{"name": "l", "link": "/l"}]}]},
-            "subnets[0].serviceAssociationLinks[0].link",
-        ),
-        ("network:LoadBalancer", {"backendAddressPools": [{"location": "l"}]}, "backendAddressPools[0].location"),
-        (
-            "network:LoadBalancer",
-            {"backendAddressPools": [{"loadBalancerBackendAddresses": [{"name": "a", "ipAddress": "10.0.0.4"}]}]},
-            "backendAddressPools[0].loadBalancerBackendAddresses[0].ipAddress",
-        ),
-        ("network:Subnet", {"routeTable": {"id": "/table"}}, None),
-    ],
-)
+@pytest.mark.parametrize(("token", "inputs", "path"), _TABLES["misplaced"])
 def test_an_input_that_a_request_has_elsewhere_is_named(token: str, inputs: dict[str, Any], path: str | None) -> None:
     shapes = properties(RESOURCES[f"azure-native:{token}"].arguments)
 
