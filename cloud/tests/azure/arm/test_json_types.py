@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import ItemsView, Iterator
+from pathlib import Path
+from string import Template
 from typing import Any, Final
 
 import pytest
+import yaml
 
 from localcloud.azure.arm.api import _NAMESPACES
 from localcloud.azure.arm.json_types import KNOWN
@@ -15,74 +18,7 @@ from localcloud.azure.arm.resource_type import ResourceType
 from localcloud.azure.shared.understood import ANY, Members
 from localcloud.testing import arm, networks
 
-_IDENTITY: Final = f"{arm.GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/one"
-_ACCOUNT: Final = f"{arm.GROUP}/providers/Microsoft.Storage/storageAccounts/account"
-_ROLES: Final = f"{arm.SUBSCRIPTION}/providers/Microsoft.Authorization"
-_RULE: Final = {
-    **{"protocol": "Tcp", "access": "Allow", "direction": "Inbound", "priority": 100, "sourcePortRange": "*"},
-    **{"destinationPortRange": "443", "sourceAddressPrefix": "*", "destinationAddressPrefixes": ["10.0.0.0/24"]},
-}
-_TAGS: Final = {"tags": {"team": "identity"}}
-_FRONTEND: Final = {"frontendIPConfiguration": {"id": f"{networks.BALANCER}/frontendIPConfigurations/infra"}}
-_BALANCING: Final = {
-    **_FRONTEND,
-    "backendAddressPool": {"id": f"{networks.BALANCER}/backendAddressPools/infra"},
-    "probe": {"id": f"{networks.BALANCER}/probes/up"},
-    **{"protocol": "Tcp", "frontendPort": 443, "backendPort": 443, "enableFloatingIP": True},
-}
-_PROBE: Final = {"protocol": "Http", "port": 80, "requestPath": "/", "intervalInSeconds": 5, "numberOfProbes": 2}
-_NETWORK_PROFILE: Final = {"networkPlugin": "azure", "networkPolicy": "azure", "serviceCidr": "10.1.0.0/16"}
-_FIREWALL: Final = {"bypass": "AzureServices", "defaultAction": "Deny", "ipRules": [{"value": "203.0.113.0/24"}]}
-_ROLE: Final = {
-    **{"roleName": "one", "type": "CustomRole", "description": "of a test", "assignableScopes": [arm.SUBSCRIPTION]},
-    "permissions": [{"actions": ["*/read"], "notActions": [], "dataActions": [], "notDataActions": []}],
-}
-_ISSUER: Final = {"issuer": "https://issuer.example", "subject": "ci", "audiences": ["api://AzureADTokenExchange"]}
-_DISKS: Final = {
-    **networks.attached(networks.DISK, caching="None", toBeDetached=False)["properties"]["storageProfile"],
-    "imageReference": {"publisher": "azureopenshift", "sku": "420-v2"},
-}
-_BODIES: Final[Mapping[str, dict[str, Any]]] = {
-    **dict(networks.ORDERED),
-    networks.MANAGED: {"location": "eastus", **_TAGS, "managedBy": arm.VAULT},
-    networks.SECURITY_GROUP: {**networks.in_eastus(securityRules=[{"name": "in", "properties": _RULE}]), **_TAGS},
-    networks.VNET: networks.vnet_body(
-        subnets=[{"name": "default", **networks.subnet_body()}], enableDdosProtection=False
-    ),
-    networks.BALANCER: networks.balancer_body(
-        loadBalancingRules=[{"name": "https", "properties": _BALANCING}],
-        probes=[{"name": "up", "properties": _PROBE}],
-        inboundNatRules=[{"name": "ssh", "properties": {**_FRONTEND, "frontendPort": 22, "backendPort": 22}}],
-    ),
-    f"{networks.ZONE}/A/api": networks.record_body("10.0.0.4"),
-    f"{networks.NETWORK}/dnszones/example.com/A/api": {
-        "properties": {"TTL": 30, "ARecords": [{"ipv4Address": "10.0.0.4"}]}
-    },
-    f"{networks.NETWORK}/dnszones/example.com/TXT/api": {
-        "properties": {"TTL": 30, "TXTRecords": [{"value": ["heritage=external-dns"]}]}
-    },
-    networks.INTERFACE: networks.interface_body("10.0.0.10"),
-    networks.DISK: networks.disk_body(burstingEnabled=True),
-    networks.DISK.replace("disks", "snapshots"): networks.disk_body(),
-    networks.MACHINE: networks.machine_body(osProfile={"computerName": "worker-0"}, storageProfile=_DISKS),
-    arm.VAULT: {
-        **arm.vault_body(networkAcls=_FIREWALL, softDeleteRetentionInDays=7, enabledForDeployment=True),
-        **_TAGS,
-    },
-    f"{arm.VAULT}/secrets/one": {
-        "properties": {"value": "v", "contentType": "text", "attributes": {"enabled": True, "exp": 1800000000}},
-        **_TAGS,
-    },
-    _IDENTITY: {"location": "eastus", **_TAGS},
-    f"{_IDENTITY}/federatedIdentityCredentials/one": {"properties": _ISSUER},
-    _ACCOUNT: arm.storage_account_body(
-        networkAcls=_FIREWALL, minimumTlsVersion="TLS1_2", supportsHttpsTrafficOnly=True
-    ),
-    f"{_ACCOUNT}/blobServices/default/containers/one": {"properties": {"publicAccess": "Blob", "metadata": {"a": "b"}}},
-    f"{_ACCOUNT}/fileServices/default/shares/one": {"properties": {"shareQuota": 10, "enabledProtocols": "SMB"}},
-    arm.CLUSTER: arm.cluster_body(networkProfile=_NETWORK_PROFILE, oidcIssuerProfile={"enabled": True}),
-    f"{_ROLES}/roleDefinitions/{arm.TWO}": {"properties": _ROLE},
-}
+_TEXT: Final = Template(Path(__file__).with_name("json_types.yaml").read_text(encoding="utf-8"))
 _OTHERS: Final[tuple[object, ...]] = ("a", 7, True, ["a"], [{"name": "a"}], {}, {"a": "b"})
 _FORMAT: Final = "InvalidRequestFormat"
 _CONTENT: Final = "InvalidRequestContent"
@@ -105,14 +41,12 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[arm.ArmWorld]:
     built.store.close()
 
 
-def _all(world: arm.ArmWorld) -> Iterator[tuple[str, dict[str, Any]]]:
-    yield from _BODIES.items()
-    role = f"{_ROLES}/roleDefinitions/{arm.READER}"
-    principal = {"principalId": world.deployer.object_id, "principalType": "ServicePrincipal"}
-    yield (
-        f"{arm.GROUP}/providers/Microsoft.Authorization/roleAssignments/{arm.ONE}",
-        {"properties": {**principal, "roleDefinitionId": role, "description": "of a test"}},
-    )
+def _all(world: arm.ArmWorld) -> ItemsView[str, dict[str, Any]]:
+    """Id and body of one resource of each type."""
+    places = {"subscription": arm.SUBSCRIPTION, "group": arm.GROUP, "infra": networks.MANAGED}
+    text = _TEXT.substitute(places, network=networks.NETWORK, deployer=world.deployer.object_id)
+    found: dict[str, dict[str, Any]] = yaml.safe_load(text)
+    return found.items()
 
 
 def test_a_value_of_another_type_is_refused_and_changes_nothing(world: arm.ArmWorld) -> None:
