@@ -59,25 +59,6 @@ def test_an_absent_group_is_not_found(world: ArmWorld) -> None:
     assert [error(world.call("GET", path)) for path in paths] == [expected] * 3
 
 
-def test_an_absent_resource_is_not_found(world: ArmWorld) -> None:
-    assert error(world.call("GET", VAULT)) == (
-        404,
-        "ResourceNotFound",
-        "The Resource 'Microsoft.KeyVault/vaults/kv-idstack-local' under resource group 'identity-local' was not found."
-        " For more details please go to https://aka.ms/ARMResourceNotFoundFix",
-    )
-
-
-def test_a_child_of_an_absent_parent_is_refused(world: ArmWorld) -> None:
-    body = {"properties": {"value": "v"}}
-    assert error(world.call("PUT", f"{VAULT}/secrets/one", body)) == (
-        404,
-        "ParentResourceNotFound",
-        f"Failed to perform 'write' on resource(s) of type 'vaults/secrets', because the parent resource '{VAULT}' "
-        "could not be found.",
-    )
-
-
 def test_a_group_is_found_in_any_letter_case_and_by_head(world: ArmWorld) -> None:
     spelt = GROUP.replace("resourceGroups", "resourcegroups").replace("identity-local", "Identity-Local")
     assert [world.call(method, spelt).status_code for method in ("GET", "HEAD")] == [200, 204]
