@@ -25,6 +25,8 @@ settings.register_profile("deep", max_examples=400, deadline=None, derandomize=T
 settings.register_profile("search", max_examples=400, deadline=None, derandomize=False)
 settings.load_profile("quick")
 _UNITS: Final = ROOT / "tests/unit"
+# Folders whose tests are kept out of every other run: they need what this project neither has nor makes, or takes long.
+_APART: Final = ("apiserver", "browser", "clients", "consumers", "hypershift", "operator")
 # Servers for real clients, and a local Azure in this process.
 pytest_plugins = ["localcloud.testing.fixtures"]
 
@@ -89,6 +91,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Groups stay together, and stacks come before units."""
     order: dict[str, int] = {}
     for item in items:
+        if (folder := item.path.relative_to(ROOT / "tests").parts[0]) in _APART:
+            item.add_marker(folder)
         check_group(item)
         order.setdefault(group_of(item.nodeid), len(order))
     items.sort(key=lambda item: (item.path.is_relative_to(_UNITS), order[group_of(item.nodeid)]))

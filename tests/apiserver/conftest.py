@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
 
 from localcloud.testing.running import Binaries
 from tests.harness import LocalStack
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep these tests out of runs on the built-in API."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker("apiserver")
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -24,8 +24,6 @@ from localcloud.testing.running import StateDirectory
 from tests.harness import LocalStack
 from tools import golang
 
-pytestmark = pytest.mark.apiserver
-
 AKS = "6dae42f8-4368-4678-94ff-3960e28e3630"
 AKS_CLIENT = "80faf920-1908-4b52-b5ef-a8e7bedfc67a"
 MOST_GROUPS = 200

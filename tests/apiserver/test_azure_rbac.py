@@ -13,8 +13,6 @@ from tests.engine.small_stack import small_stack
 from tests.engine.test_creation import CLUSTER
 from tests.harness import LocalStack
 
-pytestmark = pytest.mark.apiserver
-
 BINDING = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/idstack:deployer"
 LATE = 8.0  # seconds that a role assignment takes
 

@@ -21,8 +21,6 @@ from tests.unit import cases
 
 __all__ = ["server"]
 
-pytestmark = pytest.mark.apiserver
-
 FILE = Path(__file__).parent / "kubeconfigs.yaml"
 
 

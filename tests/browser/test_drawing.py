@@ -10,8 +10,6 @@ from tests.browser.browser import Browser, Scheme
 from tests.browser.conftest import Files
 from tests.unit.ops.graph.test_forms import contrast
 
-pytestmark = pytest.mark.browser
-
 # Each card with its rectangle on the screen, and each of its texts with its own.
 CARDS = """[...document.querySelectorAll(".node")].map((node) => {
   const sides = (e) => { const r = e.getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]; };

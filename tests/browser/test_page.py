@@ -18,8 +18,6 @@ from tests.unit.ops.graph.test_forms import ATTACKS, named
 from tests.unit.ops.graph_world import ENABLED, GraphWorld, broken_secret, one_cluster, with_results
 from tools.steps import ROOT
 
-pytestmark = pytest.mark.browser
-
 SHOWN = "[...document.querySelectorAll('.cluster:not([hidden])')].map(e => e.dataset.cluster)"
 OPEN = "[...document.querySelectorAll('.cluster.open')].map(e => e.dataset.cluster)"
 FOCUSED = "document.activeElement.dataset.id ?? document.activeElement.id ?? ''"

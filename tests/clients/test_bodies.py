@@ -19,8 +19,6 @@ from tests.unit.components.sent_bodies import Request, requests, sent_bodies
 from tools import clients
 from tools.steps import ROOT
 
-pytestmark = pytest.mark.clients
-
 _CHECK: Final = ROOT / "tests/clients/request_bodies.py"
 _SECRET: Final = "azure-native:keyvault:Secret"
 Check = Callable[[list[Request]], list[list[str]]]

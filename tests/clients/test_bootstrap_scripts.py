@@ -11,8 +11,6 @@ from tests.harness import PROJECT
 from tests.unit.workflows.test_bootstrap_scripts import AZURE_DEVOPS, GITHUB
 from tools import clients
 
-pytestmark = pytest.mark.clients
-
 # The forges, and Microsoft Graph's permissions for applications, which the local cloud does not have.
 _FORGE = '#!/bin/sh\ncase "$*" in *"--input -"*) cat >/dev/null ;; esac\necho an-id\n'
 _AZ = """\

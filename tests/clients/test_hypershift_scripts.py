@@ -20,8 +20,6 @@ from tests.engine.hypershift_scripts import PREFIX, VAULT, HyperShiftScripts
 from tests.harness import LocalStack
 from tools import clients
 
-pytestmark = pytest.mark.clients
-
 GROUP: Final = "identity-local"
 
 

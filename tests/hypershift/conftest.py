@@ -13,13 +13,6 @@ from tests.rooted import is_dynamic
 PROGRAMS: Final = ("hypershift", "hypershift-operator", "control-plane-operator")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep these tests out of every other run: they need programs that this project neither has nor fetches."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker("hypershift")
-
-
 @pytest.fixture(scope="session")
 def binaries() -> Path:
     """The folder with HyperShift's programs."""

@@ -13,13 +13,6 @@ import pytest
 FILES: Final = ("manager", "agent", "install.yaml", "webhook", "azure-wi-webhook.yaml")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep these tests out of every other run: they need programs that this project neither has nor fetches."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker("operator")
-
-
 @pytest.fixture(scope="session")
 def release() -> Path:
     """The folder with the operator's programs and objects."""
