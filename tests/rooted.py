@@ -10,23 +10,7 @@ from pathlib import Path
 from typing import Final
 
 _PT_INTERP: Final = 3
-# The pod's volumes at their paths, the program, the authority of the local cloud where UBI has its certificates. The
-# tree itself is there, too, for the local kubelet has put its path before those in arguments.
-SCRIPT: Final = """
-  tree=$1 root=$2 ca=$3 shared=$4 program=$5
-  shift 5
-  mkdir -p $root && mount -t tmpfs tmpfs $root
-  mkdir -p $root/proc $root/dev $root/tmp $root/usr/bin $root/etc/pki/ca-trust/extracted/pem
-  mount --rbind /proc $root/proc && mount --rbind /dev $root/dev
-  for each in $(cd $tree && find . ./etc -mindepth 1 -maxdepth 1 ! -name ".*" ! -name etc ! -name pki 2>/dev/null); do
-    mkdir -p $root/$each && mount --rbind $tree/$each $root/$each
-  done
-  mkdir -p $root$tree && mount --rbind $tree $root$tree
-  [ -z "$shared" ] || mount --rbind $shared $root/tmp
-  cp $ca $root/ca.crt && cp $ca $root/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem
-  touch $root/usr/bin/program && mount --bind $program $root/usr/bin/program
-  exec chroot $root /usr/bin/program "$@"
-"""
+SCRIPT: Final = Path(__file__).with_name("rooted.sh").read_text(encoding="utf-8")
 """For `UNSHARED`, with a name and these arguments: the tree of mounts, a directory that becomes the root, the
 authority, a directory that the program has as /tmp (empty: one of its own), the program, its own arguments."""
 UNSHARED: Final = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-ec")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,41 +11,10 @@ from tests.browser.browser import Browser, Scheme
 from tests.browser.conftest import Files
 from tests.unit.ops.graph.test_forms import contrast
 
-# Each card with its rectangle on the screen, and each of its texts with its own.
-CARDS = """[...document.querySelectorAll(".node")].map((node) => {
-  const sides = (e) => { const r = e.getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]; };
-  return {
-    id: node.dataset.id,
-    card: sides(node.querySelector(".card")),
-    texts: [...node.querySelectorAll("text")].map((e) => [e.textContent, ...sides(e)]),
-    mark: [...node.querySelectorAll(".mark")].map(sides),
-  };
-})"""
-# Every text with its colour and the one behind it: the card's, or that of the nearest element that has one.
-TEXTS = """(() => {
-  const hex = (colour) => {
-    const [r, g, b, a = 1] = colour.match(/[\\d.]+/g).map(Number);
-    return a === 0 ? null : "#" + [r, g, b].map((each) => each.toString(16).padStart(2, "0")).join("");
-  };
-  const behind = (e) => {
-    const card = e.closest(".node")?.querySelector(".card");
-    if (card) return hex(getComputedStyle(card).fill);
-    const own = hex(getComputedStyle(e).backgroundColor);
-    return own ?? behind(e.parentElement);
-  };
-  const found = [];
-  for (const e of document.querySelectorAll("body *")) {
-    const isText = [...e.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim());
-    if (isText && e.checkVisibility() && !e.closest("title, script, style, template")) {
-      const style = getComputedStyle(e);
-      found.push([e.textContent.trim().slice(0, 40), hex(e.closest("svg") ? style.fill : style.color), behind(e)]);
-    }
-  }
-  return found;
-})()"""
-CUT_OFF = """[...document.querySelectorAll("main *, header *")].filter((e) =>
-  e.checkVisibility() && !e.closest("svg, .drawing") && e.scrollWidth > e.clientWidth + 1
-  && getComputedStyle(e).overflow !== "visible").map((e) => e.textContent)"""
+# The expressions in the files beside.
+CARDS, TEXTS, CUT_OFF = (
+    Path(__file__).with_name(f"{name}.js").read_text(encoding="utf-8") for name in ("cards", "texts", "cut_off")
+)
 
 
 def overlaps(a: list[float], b: list[float]) -> bool:
