@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from collections.abc import Iterator
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
 
 from tests.apiserver.hosted_control_plane import NAMESPACE, PLANES, control_plane
 from tests.engine.small_stack import small_stack
@@ -19,48 +17,45 @@ HOLDS = 'clusters-hc1 holds HyperShift\'s control plane "hc1"'
 _OWN = ("hc1-cluster-side-", "hc1-namespace-guard")
 
 
-@dataclass(frozen=True, kw_only=True)
-class CutOff:
-    """What each command printed, its steps, and what is there after each: uids of the namespace and its objects."""
-
-    printed: dict[str, str]
-    alive: dict[str, dict[str, str]]
-    switch: dict[str, str]
-    next_run: dict[str, str]
-    in_state: dict[str, list[str]]
-
-
-@pytest.fixture(scope="module")
-def cut_off(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CutOff]:
-    folder = tmp_path_factory.mktemp("cut-off")
-    with small_stack(folder, "stack") as stack, stack.kubernetes("administrator") as http:
+def test_no_command_deletes_a_control_plane_in_the_namespace_of_an_interrupted_run(tmp_path: Path) -> None:
+    with small_stack(tmp_path, "stack") as stack, stack.kubernetes("administrator") as http:
         interrupted_by_its_namespace(stack)
-        in_state = {"interrupted": own(stack)}
+        interrupted = own(stack)
+        assert "hc1-cluster-side-namespace" in interrupted
+        assert "hc1-namespace-guard" not in interrupted
         with control_plane(http):
-            alive, printed = {"before": objects(http)}, {}
+            before = objects(http)
+            assert before.keys() == {"namespace Active", "plane hc1"}
 
-            def run(name: str, *command: str, **changes: Any) -> None:
+            def run(*command: str, **changes: Any) -> str:
                 with stack.configured(**changes):
                     done = stack.idstack(*command, check=False)
-                printed[name] = " ".join((done.stdout + done.stderr).split())
-                alive[name] = objects(http)
+                assert objects(http) == before, (command, changes)
+                return " ".join((done.stdout + done.stderr).split())
+
+            def refused(*command: str, **changes: Any) -> None:
+                printed = run(*command, **changes)
+                assert HOLDS in printed
+                assert "clusterSide hypershift" in printed.replace("clusterSide: hypershift", "clusterSide hypershift")
 
             [first] = stack.configuration("hostedClusters")
             other = {**first, "name": "hc2", "infraID": "hc2-infra"}
-            run("up", "up")
-            run("down", "down")
-            run("removed", "up", hostedClusters=[other])
-            run("removed and switched", "up", hostedClusters=[other], clusterSide="hypershift")
-            in_state["refused"] = own(stack)
+            refused("up")
+            refused("down")
+            refused("up", hostedClusters=[other])
+            refused("up", hostedClusters=[other], clusterSide="hypershift")
+            assert own(stack) == interrupted, "what is refused leaves the state as it was"
             stack.configure(clusterSide="hypershift")
-            switch = stack.preview()
-            run("switch", "up")
-            next_run = stack.preview()
-            run("next run", "up")
-            in_state["next run"] = own(stack)
-            run("back", "up", clusterSide="stack")
+            switch = {name: step for name, step in stack.preview().items() if name.startswith(_OWN)}
+            made = {name for name, step in switch.items() if step == "create"}
+            assert made <= {"hc1-cluster-side-guard", "hc1-namespace-guard"}, "all else there is HyperShift's"
+            assert "delete" not in switch.values()
+            assert "clusters-hc1 is left to HyperShift" in run("up")
+            assert stack.preview().keys() >= {"hc1-cluster-side-namespace", "hc1-namespace-guard"}
+            run("up")
+            assert own(stack) == []
+            refused("up", clusterSide="stack")
             stack.up("--expect-no-changes")
-            yield CutOff(printed=printed, alive=alive, switch=switch, next_run=next_run, in_state=in_state)
 
 
 def interrupted_by_its_namespace(stack: LocalStack) -> None:
@@ -91,40 +86,3 @@ def objects(http: httpx.Client) -> dict[str, str]:
     planes = http.get(PLANES).raise_for_status().json()["items"]
     found = {f"plane {plane['metadata']['name']}": plane["metadata"]["uid"] for plane in planes}
     return {f"namespace {namespace['status']['phase']}": namespace["metadata"]["uid"], **found}
-
-
-def test_the_interrupted_run_has_left_the_namespace_in_the_state(cut_off: CutOff) -> None:
-    assert "hc1-cluster-side-namespace" in cut_off.in_state["interrupted"]
-    assert "hc1-namespace-guard" not in cut_off.in_state["interrupted"]
-
-
-def test_no_command_deletes_namespace_or_control_plane(cut_off: CutOff) -> None:
-    before = cut_off.alive["before"]
-
-    assert before.keys() == {"namespace Active", "plane hc1"}
-    assert [name for name, after in cut_off.alive.items() if after != before] == []
-
-
-@pytest.mark.parametrize("command", ["up", "down", "removed", "removed and switched", "back"])
-def test_each_is_refused_and_names_the_control_plane(cut_off: CutOff, command: str) -> None:
-    assert HOLDS in cut_off.printed[command]
-    assert "clusterSide hypershift" in cut_off.printed[command].replace(
-        "clusterSide: hypershift", "clusterSide hypershift"
-    )
-
-
-def test_what_is_refused_leaves_the_state_as_it_was(cut_off: CutOff) -> None:
-    assert cut_off.in_state["refused"] == cut_off.in_state["interrupted"]
-
-
-def test_the_printed_switch_hands_over_what_the_state_has(cut_off: CutOff) -> None:
-    made = {name for name, step in cut_off.switch.items() if step == "create" and name.startswith(_OWN)}
-
-    assert made <= {"hc1-cluster-side-guard", "hc1-namespace-guard"}, "all else there is HyperShift's"
-    assert "delete" not in {step for name, step in cut_off.switch.items() if name.startswith(_OWN)}
-    assert "clusters-hc1 is left to HyperShift" in cut_off.printed["switch"]
-
-
-def test_the_next_run_takes_it_out_of_the_state(cut_off: CutOff) -> None:
-    assert cut_off.next_run.keys() >= {"hc1-cluster-side-namespace", "hc1-namespace-guard"}
-    assert cut_off.in_state["next run"] == []

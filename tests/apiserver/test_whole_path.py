@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +13,7 @@ import yaml
 from identity.catalogue import CONTROL_PLANE
 from identity.naming import InfrastructureNames, parse_arm_id
 from localcloud.testing.hosted_clusters import changed
-from tests.engine.changing import another_imported, with_applications
+from tests.engine.changing import another_imported, require_goes_first, with_applications
 from tests.engine.clients import bare_sign_in
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import LocalStack, running_stack
@@ -28,42 +26,30 @@ _RENDERED: Final = Path("tests/unit/hypershift_cli/hosted-cluster.yaml")
 _RELEASE: Final = {"releaseImage": "registry.example.com/release:1", "pullSecret": "pull-secret"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class WholePath:
-    """What was there after each command; HostedClusters by name, steps of the engine in their order."""
-
-    first: dict[str, Any]
-    second: dict[str, Any]
-    signing_key: dict[str, Any]
-    made: set[str]
-    removal: list[str]
-    left: set[str]
-    first_after_removal: dict[str, Any]
-    signed_in: dict[str, str]
-    after_down: dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WholePath]:
-    with running_stack(tmp_path_factory.mktemp("path")) as stack, stack.kubernetes("administrator") as http:
+def test_one_cluster_is_the_clis_and_one_the_stacks(tmp_path: Path) -> None:
+    with running_stack(tmp_path) as stack, stack.kubernetes("administrator") as http:
         http.post(_CORE, json=_object("Namespace", "clusters")).raise_for_status()
         http.post(f"{_CORE}/clusters/secrets", json=_object("Secret", "pull-secret")).raise_for_status()
         by_cli, by_stack = _clusters(stack)
-        facts: dict[str, Any] = {}
         with stack.configured(clusterSide="hypershift", hostedClusters=[by_cli, by_stack]):
             stack.up()
             _create_as_the_cli(stack, http)
             stack.up("--expect-no-changes")
-            facts |= {"first": _hosted(http, "hc1"), "second": _hosted(http, "hc2"), "made": _of_second(stack)}
-            facts["signing_key"] = http.get(f"{_CORE}/clusters/secrets/hc2-sa-signing-key").json()
+            first = _hosted(http, "hc1")
+            _require_identities(first, _hosted(http, "hc2"))
+            _require_infrastructure(stack)
+            signing_key = http.get(f"{_CORE}/clusters/secrets/hc2-sa-signing-key").raise_for_status().json()
+            assert signing_key["data"].keys() >= {"key"}
         with stack.configured(clusterSide="hypershift", hostedClusters=[by_cli], allowCredentialLoss=["hc2"]):
-            facts["removal"] = list(stack.up_with_steps())
-            facts |= {"left": _of_second(stack), "first_after_removal": _hosted(http, "hc1")}
-            facts["signed_in"] = _sign_ins(stack)
+            removal = list(stack.up_with_steps())
+            parts = ("infrastructure", "-secret", "-signing-key-secret", "-issuer", "-role")
+            require_goes_first("hc2-hosted-cluster-object", removal, *parts)
+            assert _of_second(stack) == set()
+            assert _hosted(http, "hc1") == first
+            _require_sign_ins(stack)
             stack.up("--expect-no-changes")
             stack.pulumi("destroy", "--yes", "--skip-preview")
-            facts["after_down"] = _hosted(http, "hc1")
-        yield WholePath(**facts)
+            assert _hosted(http, "hc1") == first, "the user made it, so the user deletes it"
 
 
 def _clusters(stack: LocalStack) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -122,51 +108,29 @@ def _of_second(stack: LocalStack) -> set[str]:
     return {key for key in keys if any(key.endswith(group) or f"{group}/" in key for group in groups)}
 
 
-def _sign_ins(stack: LocalStack) -> dict[str, str]:
-    """Thumbprint by secret, after a sign-in with each certificate that the stack says the vault has."""
+def _require_sign_ins(stack: LocalStack) -> None:
+    """Sign in with each certificate that the stack says the vault has."""
     names = {identity["credentialsSecretName"]: identity["thumbprint"] for identity in stack.control_plane.values()}
     with OutOfBand(stack).secrets() as vault, pytest.MonkeyPatch.context() as patch:
         patch.setenv("REQUESTS_CA_BUNDLE", stack.environment.ca_file)
-        used = {name: bare_sign_in(json.loads(vault.get_secret(name).value or "")) for name in names}
-    assert used == names
-    return used
+        assert {name: bare_sign_in(json.loads(vault.get_secret(name).value or "")) for name in names} == names
+    assert len(names) > 1
 
 
-def test_the_api_takes_both_with_the_same_identities(path: WholePath) -> None:
+def _require_identities(*hosted_clusters: dict[str, Any]) -> None:
     required = {row.field for row in CONTROL_PLANE if row.hosted_cluster_path and not row.optional}
-    for hosted_cluster in (path.first, path.second):
+    for hosted_cluster in hosted_clusters:
         azure = hosted_cluster["spec"]["platform"]["azure"]
         assert azure["azureAuthenticationConfig"]["managedIdentities"]["controlPlane"].keys() >= required - {"kms"}
         assert hosted_cluster["spec"]["serviceAccountSigningKey"]["name"]
 
 
-def test_what_the_stack_makes_stands_under_hypershifts_names(path: WholePath) -> None:
+def _require_infrastructure(stack: LocalStack) -> None:
+    """What the stack makes stands under HyperShift's names."""
+    network = ("virtualnetworks", "networksecuritygroups", "privatednszones", "loadbalancers", "publicipaddresses")
     kinds = {
         "/".join(resource_id.rpartition("/providers/")[2].split("/")[:2])
-        for resource_id in path.made
+        for resource_id in _of_second(stack)
         if "/providers/" in resource_id
     }
-    assert kinds >= {
-        "microsoft.network/virtualnetworks",
-        "microsoft.network/networksecuritygroups",
-        "microsoft.network/privatednszones",
-        "microsoft.network/loadbalancers",
-        "microsoft.network/publicipaddresses",
-    }
-    assert path.signing_key["data"].keys() >= {"key"}
-
-
-def test_the_hosted_cluster_goes_before_everything_it_needs(path: WholePath) -> None:
-    order = {name: at for at, name in enumerate(path.removal)}
-    hosted = order["hc2-hosted-cluster-object"]
-    for part in ("infrastructure", "-secret", "-signing-key-secret", "-issuer", "-role"):
-        needed = {name for name in order if part in name}
-        assert needed, part
-        assert all(order[name] > hosted for name in needed), path.removal
-    assert path.left == set()
-
-
-def test_the_end_of_the_second_leaves_the_first_alone(path: WholePath) -> None:
-    assert path.first_after_removal == path.first
-    assert len(path.signed_in) > 1
-    assert path.after_down == path.first, "the user made it, so the user deletes it"
+    assert kinds >= {f"microsoft.network/{kind}" for kind in network}

@@ -75,6 +75,14 @@ def bring_up(stack: LocalStack, **configuration: Any) -> Change:
     return Change.between(before, stack.contents(), steps=steps)
 
 
+def require_goes_first(name: str, removal: list[str], *parts: str) -> None:
+    """Assert that a resource is deleted before all those with one of these parts in their names, which there are."""
+    for part in parts:
+        needed = [at for at, removed in enumerate(removal) if part in removed]
+        assert needed, part
+        assert min(needed) > removal.index(name), removal
+
+
 def refusal(stack: LocalStack, *command: str, **configuration: Any) -> str:
     """What `up` (or another command) prints with these keys, with which it must fail and change nothing."""
     before = stack.contents()
