@@ -21,6 +21,7 @@ from identity.catalogue import CONTROL_PLANE
 from identity.credentials import rfc3339
 from identity.credentials.mounted_file import DirectoryWatch
 from localcloud.testing.running import StateDirectory, read_requests
+from tests.engine.changing import require_goes_first
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import LocalStack, running_stack
 from tests.hypershift.management_cluster import (
@@ -36,7 +37,6 @@ from tests.hypershift.programs import write_programs
 from tests.hypershift.registry import Registry, running_registry
 
 HOSTED: Final = "/apis/hypershift.openshift.io/v1beta1/namespaces/clusters/hostedclusters/hc1"
-_PLANE: Final = f"/apis/hypershift.openshift.io/v1beta1/namespaces/{NAMESPACE}/hostedcontrolplanes/hc1"
 _OPERATOR: Final = "control-plane-operator"
 _IDENTITY: Final = "controlPlaneOperator"
 # Those of a HostedCluster that the hand-over decides, and those that the control-plane operator adds once it signs in.
@@ -52,31 +52,6 @@ _NETWORK: Final = r"/virtualnetworks/"
 _PODS: Final = f"/api/v1/namespaces/{NAMESPACE}/pods?labelSelector=app%3D{_OPERATOR}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Story:
-    """What each step left, in the order of the steps."""
-
-    stack_side: dict[str, Any]
-    rendered: str
-    hosted: dict[str, Any]
-    operators_side: dict[str, Any]
-    requests: set[tuple[str, str, int]]
-    unchanged: str
-    renewed: dict[str, str]
-    revoked: dict[str, str]
-    after_revocation: set[tuple[str, str, int]]
-    hosted_after_revocation: dict[str, Any]
-    removal: list[str]
-    namespace_after_removal: int
-    stack_side_again: dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def story(binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    with steps(binaries, tmp_path_factory.mktemp("hypershift")) as all_steps:
-        yield Story(**all_steps.take())
-
-
 @dataclass(frozen=True)
 class Steps:
     """The steps, one after the other."""
@@ -85,46 +60,6 @@ class Steps:
     http: httpx.Client
     registry: Registry
     binaries: Path
-
-    def take(self) -> dict[str, Any]:
-        """Take every step; returns what each left."""
-        facts: dict[str, Any] = {}
-        stack, http, cluster = self.stack, self.http, self.cluster()
-        stack.up()
-        facts["stack_side"] = handed_over(http)
-        with stack.configured(clusterSide="hypershift"):
-            stack.up()
-            printed = stack.idstack("export", "hypershift").stdout.split("\n\n")
-            self.install(cluster, printed)
-            facts["rendered"] = cluster.shell(_only(printed, "--render"))
-        [first] = stack.configuration("hostedClusters")
-        hosted = {
-            "releaseImage": self.registry.release,
-            "pullSecret": "hc1-pull-secret",
-            "serviceAccountSigningKey": "hc1-signing-key",
-        }
-        with stack.configured(clusterSide="hypershift", hostedClusters=[{**first, "hostedCluster": hosted}]):
-            stack.up()
-            self._wait_for_the_control_plane(cluster, facts["stack_side"])
-            facts |= {"hosted": http.get(HOSTED).json(), "operators_side": handed_over(http)}
-            facts["requests"] = self._requests()
-            facts["unchanged"] = stack.up("--expect-no-changes").stdout
-            facts["renewed"] = self._rotate()
-            facts["revoked"] = self._rotate("--revoke")
-            before = rfc3339.render(datetime.now(UTC))
-            http.delete(_PODS).raise_for_status()
-            self._wait_for_sign_in(before)
-            facts["after_revocation"] = self._requests(before)
-            facts["hosted_after_revocation"] = http.get(_PLANE).json()
-        with stack.configured(clusterSide="hypershift", hostedClusters=[], allowCredentialLoss=["hc1"]):
-            facts["removal"] = list(stack.up_with_steps())
-            cluster.wait("delete", f"namespace/{NAMESPACE}", namespace="default")
-            facts["namespace_after_removal"] = http.get(f"/api/v1/namespaces/{NAMESPACE}").status_code
-        self._purge()
-        stack.up()
-        facts["stack_side_again"] = handed_over(http)
-        stack.pulumi("destroy", "--yes", "--skip-preview")
-        return facts
 
     def cluster(self) -> ManagementCluster:
         """With what the printed commands take from the variables of HyperShift's scripts."""
@@ -155,7 +90,8 @@ class Steps:
             source = f"--from-file={key}={self.stack.root / file}"
             cluster.kubectl("--namespace", "clusters", "create", "secret", "generic", name, source)
 
-    def _wait_for_the_control_plane(self, cluster: ManagementCluster, expected: dict[str, Any]) -> None:
+    def wait_for_the_control_plane(self, cluster: ManagementCluster, expected: dict[str, Any]) -> None:
+        """Wait until HyperShift accepts the cluster, its operator signs in, and the expected objects are there."""
         for condition in _ACCEPTED:
             cluster.wait(f"condition={condition}", "hostedcluster/hc1", namespace="clusters")
         cluster.wait("condition=Available", f"deployment/{_OPERATOR}")
@@ -165,7 +101,7 @@ class Steps:
         for condition in _SIGNED_IN:
             cluster.wait(f"condition={condition}", "hostedcluster/hc1", namespace="clusters")
 
-    def _rotate(self, *options: str) -> dict[str, str]:
+    def rotate(self, *options: str) -> dict[str, str]:
         """Renew the operator's certificate; returns the vault's version, once the operator's pod has mounted it."""
         # Of the pods only the operator's run: this machine has no other program of theirs.
         done = self.stack.idstack("rotate", "--identity", _IDENTITY, *options, check=False)
@@ -176,7 +112,7 @@ class Steps:
         self._follow_mounts(name, version)
         return {name: version}
 
-    def _purge(self) -> None:
+    def purge(self) -> None:
         """Free the names of the secrets that the removal has deleted."""
         with OutOfBand(self.stack).secrets() as vault:
             for deleted_secret in list(vault.list_deleted_secrets()):
@@ -190,14 +126,14 @@ class Steps:
                     return
         raise AssertionError(f"{_OPERATOR} has not mounted {version} of {name}")
 
-    def _wait_for_sign_in(self, since: str) -> None:
+    def wait_for_sign_in(self, since: str) -> None:
         """Wait until the operator's next pod has asked for the network."""
         log = StateDirectory(self.stack.state).requests_file
         for _ in DirectoryWatch(log.parent).changes(lambda: False):
-            if _statuses(self._requests(since), _NETWORK):
+            if _statuses(self.requests(since), _NETWORK):
                 return
 
-    def _requests(self, since: str = "") -> set[tuple[str, str, int]]:
+    def requests(self, since: str = "") -> set[tuple[str, str, int]]:
         """Method, path and status of what clients in Go have asked since a time (RFC 3339)."""
         log = read_requests(StateDirectory(self.stack.state).requests_file)
         found = [request for request in log if request.time >= since and "azsdk-go" in request.client]
@@ -237,60 +173,65 @@ def _statuses(requests: set[tuple[str, str, int]], pattern: str) -> set[int]:
     return {status for _, path, status in requests if re.search(pattern, path)}
 
 
-def test_hypershift_takes_the_hosted_cluster(story: Story) -> None:
-    found = conditions(story.hosted)
+def test_operators_take_over_renew_and_give_back_what_the_stack_makes(binaries: Path, tmp_path: Path) -> None:
+    with steps(binaries, tmp_path) as made:
+        stack, http, cluster = made.stack, made.http, made.cluster()
+        stack.up()
+        stack_side = handed_over(http)
+        with stack.configured(clusterSide="hypershift"):
+            stack.up()
+            printed = stack.idstack("export", "hypershift").stdout.split("\n\n")
+            made.install(cluster, printed)
+            assert "kind: HostedCluster" in cluster.shell(_only(printed, "--render"))
+        [first] = stack.configuration("hostedClusters")
+        hosted = {
+            "releaseImage": made.registry.release,
+            "pullSecret": "hc1-pull-secret",
+            "serviceAccountSigningKey": "hc1-signing-key",
+        }
+        with stack.configured(clusterSide="hypershift", hostedClusters=[{**first, "hostedCluster": hosted}]):
+            stack.up()
+            made.wait_for_the_control_plane(cluster, stack_side)
+            _require_accepted(http.get(HOSTED).json())
+            _require_the_same(handed_over(http), stack_side)
+            _require_signed_in(made.requests())
+            assert "unchanged" in stack.up("--expect-no-changes").stdout
+            renewed, revoked = made.rotate(), made.rotate("--revoke")
+            assert renewed.keys() == revoked.keys()
+            assert renewed != revoked
+            before = rfc3339.render(datetime.now(UTC))
+            http.delete(_PODS).raise_for_status()
+            made.wait_for_sign_in(before)
+            assert _statuses(made.requests(before), _NETWORK) == {200}
+        with stack.configured(clusterSide="hypershift", hostedClusters=[], allowCredentialLoss=["hc1"]):
+            removal = list(stack.up_with_steps())
+            require_goes_first("hc1-hosted-cluster-object", removal, "-secret", "-role")
+            cluster.wait("delete", f"namespace/{NAMESPACE}", namespace="default")
+            assert http.get(f"/api/v1/namespaces/{NAMESPACE}").status_code == httpx.codes.NOT_FOUND
+        made.purge()
+        stack.up()
+        assert handed_over(http) == stack_side
+        stack.pulumi("destroy", "--yes", "--skip-preview")
 
-    assert {name: found[name][0] for name in (*_ACCEPTED, *_SIGNED_IN)} == dict.fromkeys(
-        (*_ACCEPTED, *_SIGNED_IN), "True"
-    )
+
+def _require_accepted(hosted: dict[str, Any]) -> None:
+    found, wanted = conditions(hosted), (*_ACCEPTED, *_SIGNED_IN)
+
+    assert {name: found[name][0] for name in wanted} == dict.fromkeys(wanted, "True")
     assert found["ValidAzureKMSConfig"][1] == "All is well"
 
 
-def test_the_cli_renders_the_printed_command(story: Story) -> None:
-    assert "kind: HostedCluster" in story.rendered
-
-
-def test_the_operators_write_what_the_stack_writes_for_each_identity(story: Story) -> None:
-    classes = [name for name in story.stack_side if name.startswith("secretproviderclasses/")]
+def _require_the_same(operators: dict[str, Any], stacks: dict[str, Any]) -> None:
+    """The operators write what the stack writes for each identity, and its configurations."""
+    classes = [name for name in stacks if name.startswith("secretproviderclasses/")]
     assert len(classes) == len([row for row in CONTROL_PLANE if row.enabled_by_default])
-
-    assert {name: story.operators_side[name] for name in classes} == {name: story.stack_side[name] for name in classes}
-
-
-@pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_the_operators_write_the_stacks_configuration(story: Story, name: str) -> None:
-    assert story.operators_side[name] == story.stack_side[name]
+    for name in (*classes, *CONFIGURATIONS):
+        assert operators[name] == stacks[name]
 
 
-def test_the_control_plane_operator_signs_in_with_what_is_mounted(story: Story) -> None:
-    assert _statuses(story.requests, _NETWORK) == {200}
-    assert _statuses(story.requests, r"/networksecuritygroups/") == {200}
+def _require_signed_in(requests: set[tuple[str, str, int]]) -> None:
+    """The control-plane operator signs in with what is mounted."""
+    assert _statuses(requests, _NETWORK) == {200}
+    assert _statuses(requests, r"/networksecuritygroups/") == {200}
     # A client of Key Vault learns from a first refusal where to sign in.
-    assert _statuses(story.requests, r"/keys/[^/]+/[^/]+/encrypt") == {200, 401}
-
-
-def test_the_next_run_changes_nothing_of_what_the_operators_changed(story: Story) -> None:
-    assert "unchanged" in story.unchanged
-
-
-def test_a_renewed_and_a_revoked_certificate_reach_the_operators_pod(story: Story) -> None:
-    assert story.renewed.keys() == story.revoked.keys()
-    assert story.renewed != story.revoked
-
-
-def test_after_a_revocation_the_operator_signs_in_anew(story: Story) -> None:
-    assert _statuses(story.after_revocation, _NETWORK) == {200}
-
-
-def test_the_hosted_cluster_goes_before_everything_it_needs(story: Story) -> None:
-    order = {name: at for at, name in enumerate(story.removal)}
-    hosted = order["hc1-hosted-cluster-object"]
-    for part in ("-secret", "-role"):
-        needed = {name for name in order if part in name}
-        assert needed, part
-        assert all(order[name] > hosted for name in needed), story.removal
-    assert story.namespace_after_removal == httpx.codes.NOT_FOUND
-
-
-def test_back_on_the_stacks_side_its_objects_are_the_same(story: Story) -> None:
-    assert story.stack_side_again == story.stack_side
+    assert _statuses(requests, r"/keys/[^/]+/[^/]+/encrypt") == {200, 401}
