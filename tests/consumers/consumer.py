@@ -19,7 +19,7 @@ from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import ControlPlaneIdentity, Mount
 from localcloud.testing.running import ClusterKind, StateDirectory
 from tests.harness import LocalStack
-from tests.rooted import SCRIPT, UNSHARED, is_dynamic
+from tests.rooted import SCRIPT, UNSHARED, lacking
 
 NONE: Final = "<nil>"
 EXPIRED: Final = "InvalidAuthenticationToken"
@@ -183,13 +183,8 @@ def guest_kubeconfig(stack: LocalStack, folder: Path) -> None:
 
 def missing(name: str, *, guest: bool) -> str:
     """Why a program cannot run here, `guest` if it needs a kube-apiserver as its guest cluster; "" if it can."""
-    folder = os.environ.get("CONSUMERS")
-    if not folder:
-        return f"CONSUMERS names no folder with {name} (docs/explanation/testing.md)"
-    if not os.access(program(name), os.X_OK):
-        return f"CONSUMERS={folder} has no {name} (docs/explanation/testing.md)"
-    if is_dynamic(program(name)):
-        return f"{program(name)} cannot start without libc: build with CGO_ENABLED=0 (docs/explanation/testing.md)"
+    if reason := lacking("CONSUMERS", programs=[name]):
+        return reason
     if guest and os.environ.get("LOCALCLOUD_CLUSTER") != ClusterKind.API_SERVER:
         return f"{name} needs a kube-apiserver as its guest cluster: CLUSTER=apiserver"
     return ""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -23,15 +22,6 @@ _SECRETS: Final = "/api/v1/namespaces/default/secrets"
 _NEXT: Final = "kv-etcd-next"
 
 
-@dataclass(frozen=True)
-class Story:
-    """Of each Secret, what was read and the name of the key in etcd: before, beside both keys, after the last one."""
-
-    before: Mapping[str, tuple[str, str]]
-    both: Mapping[str, tuple[str, str]]
-    after: Mapping[str, tuple[str, str]]
-
-
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
     with running_stack(tmp_path_factory.mktemp("etcd")) as stack:
@@ -45,43 +35,31 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
         yield stack
 
 
-@pytest.fixture(scope="module")
-def story(stack: LocalStack, tmp_path_factory: pytest.TempPathFactory) -> Story:
-    root = tmp_path_factory.mktemp("kms")
+@needs(Kms.program)
+def test_a_secret_is_encrypted_and_what_is_encrypted_anew_needs_the_old_key_no_longer(
+    stack: LocalStack, tmp_path: Path
+) -> None:
     [cluster] = stack.configuration("hostedClusters")
     old = cluster["kms"]["activeKey"]
     new = re.sub("//[^.]+", f"//{_NEXT}", old)
-    with _guest(stack, root / "before", old=Kms) as http:
+    with _guest(stack, tmp_path / "before", old=Kms) as http:
         _write(http, "first")
-        before = _seen(stack, http, "first")
+        assert _seen(stack, http, "first") == {"first": ("first", "old")}
     *_, key, version = old.split("/")
     keys = [{"name": key, "version": version}]
     stack.seed(vaults=[{"name": _NEXT, "resourceGroup": "identity-local", "keys": keys}])
     stack.configure(hostedClusters=[{**cluster, "kms": {"activeKey": new, "backupKey": old}}])
     stack.up()
-    with _guest(stack, root / "both", new=Kms, old=BackupKms) as http:
+    with _guest(stack, tmp_path / "both", new=Kms, old=BackupKms) as http:
         _write(http, "second")
         both = _seen(stack, http, "first", "second")
+        assert both == {"first": ("first", "old"), "second": ("second", "new")}
         _encrypt_anew(http, "first")
     stack.configure(hostedClusters=[{**cluster, "kms": {"activeKey": new}}])
     stack.up()
-    with _guest(stack, root / "after", new=Kms) as http:
-        return Story(before, both, _seen(stack, http, "first", "second"))
-
-
-@needs(Kms.program)
-def test_a_secret_is_encrypted_in_etcd(story: Story) -> None:
-    assert story.before == {"first": ("first", "old")}
-
-
-@needs(Kms.program)
-def test_beside_both_keys_both_are_read_and_the_new_one_encrypts(story: Story) -> None:
-    assert story.both == {"first": ("first", "old"), "second": ("second", "new")}
-
-
-@needs(Kms.program)
-def test_what_was_encrypted_anew_needs_the_old_key_no_longer(story: Story) -> None:
-    assert story.after == {"first": ("first", "new"), "second": ("second", "new")}
+    with _guest(stack, tmp_path / "after", new=Kms) as http:
+        after = _seen(stack, http, "first", "second")
+        assert after == {"first": ("first", "new"), "second": ("second", "new")}
 
 
 @needs(EtcdUpload.program)
@@ -119,6 +97,7 @@ def _encrypt_anew(http: httpx.Client, name: str) -> None:
 
 
 def _seen(stack: LocalStack, http: httpx.Client, *names: str) -> dict[str, tuple[str, str]]:
+    """Of each Secret, what is read, and the name of the key in etcd."""
     found = {}
     for name in names:
         read = http.get(f"{_SECRETS}/{name}").raise_for_status().json()["data"]["name"]
