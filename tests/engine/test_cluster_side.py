@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -89,35 +88,14 @@ class ClusterContents:
         return list(found["items"])
 
 
-@dataclass(frozen=True, kw_only=True)
-class TwoClustersScenario:
-    """Two hosted clusters of one stack: first HyperShift makes their objects, then the stack."""
-
-    outputs: dict[str, Any]
-    applied: dict[str, Any]
-    sides_of_hypershift: list[dict[str, Any]]
-    status: str
-    received: list[Any]
-    applied_for_stack: dict[str, Any]
-    sides: list[dict[str, Any]]
-
-
-@pytest.fixture(scope="module")
-def scenario(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoClustersScenario]:
-    with (
-        running_stack(tmp_path_factory.mktemp("two")) as stack,
-        config.new_client_from_config(stack.environment.kubeconfig) as api,
-    ):
+def test_hypershift_makes_the_objects_of_two_clusters_and_then_the_stack_does(tmp_path: Path) -> None:
+    with running_stack(tmp_path) as stack, config.new_client_from_config(stack.environment.kubeconfig) as api:
         cluster = ClusterContents(api)
         [first] = stack.configuration("hostedClusters")
         another = another_imported(stack, first["identities"]["imageRegistry"])
-        second = {
-            **with_applications(first, "nodePoolManagement", imported=another),
-            "name": "hc2",
-            "infraID": "hc2-infra",
-        }
+        second = with_applications(first, "nodePoolManagement", imported=another)
+        second |= {"name": "hc2", "infraID": "hc2-infra"}
         first = with_applications(first, "nodePoolManagement", "disk")
-        facts: dict[str, Any] = {}
 
         def sides() -> list[dict[str, Any]]:
             return [cluster.side("clusters-hc1"), cluster.side("clusters-hc2")]
@@ -126,15 +104,20 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoClustersSc
         given = [{**first, "hostedCluster": RELEASE}, {**second, "hostedCluster": {"manifest": {"spec": GIVEN}}}]
         with stack.configured(clusterSide="hypershift", hostedClusters=given):
             stack.up()
-            facts |= {"outputs": stack.outputs, "applied": cluster.hosted_clusters(), "sides_of_hypershift": sides()}
-            facts["status"] = stack.idstack("status", check=False).stdout  # there are no pods of HyperShift to look at
+            described = stack.outputs["hostedClusters"]
+            _require_applied(cluster.hosted_clusters(), described)
+            assert sides() == [{}, {}], "it is left to HyperShift's operators"
+            # There are no pods of HyperShift to look at.
+            _require_status(stack.idstack("status", check=False).stdout)
         with socket.create_server(("127.0.0.1", 0)) as server:
             reader = _reader(server)
             with stack.configured(hostedClusters=[{**first, "workloads": [reader]}, second]):
                 stack.up()
-                facts |= {"received": [_received(server), _received(server)], "sides": sides()}
-                facts["applied_for_stack"] = cluster.hosted_clusters()
-        yield TwoClustersScenario(**facts)
+                clients = [described["hc1"]["controlPlane"][field]["clientID"] for field in ("disk", "kms")]
+                mounted = {"clients": clients, "config": "/mnt/certs/azure-disk-hc1-json"}
+                assert [_received(server), _received(server)] == [mounted] * 2
+                assert [len(side) for side in sides()] == [CLASSES + MOUNTS + 1, CLASSES + MOUNTS]
+                assert cluster.hosted_clusters() == {}
 
 
 def _make_egress(somebody: OutOfBand, group: str, name: str) -> None:
@@ -164,12 +147,11 @@ def _received(server: socket.socket) -> Any:
         return json.load(stream)
 
 
-def test_hosted_clusters_are_applied_with_the_users_part_and_the_stacks(scenario: TwoClustersScenario) -> None:
-    described = scenario.outputs["hostedClusters"]
-
+def _require_applied(applied: dict[str, Any], described: dict[str, Any]) -> None:
+    """HostedClusters have the user's part and the stack's."""
     expected = {"hc1": WRITTEN, "hc2": GIVEN}
-    assert {name: _within(expected[name], spec) for name, spec in scenario.applied.items()} == expected
-    for name, spec in scenario.applied.items():
+    assert {name: _within(expected[name], spec) for name, spec in applied.items()} == expected
+    for name, spec in applied.items():
         written = described[name]["hostedClusterSpec"]
         assert _within(written, spec) == written
 
@@ -181,24 +163,9 @@ def _within(shape: Any, found: Any) -> Any:
     return found
 
 
-def test_what_hypershifts_operators_make_is_left_to_them(scenario: TwoClustersScenario) -> None:
-    assert scenario.sides_of_hypershift == [{}, {}]
-
-
-def test_the_status_of_credentials_without_probes_is_no_error(scenario: TwoClustersScenario) -> None:
-    table, *unread = scenario.status.split("\nnot read: ")
+def _require_status(status: str) -> None:
+    """That there are no probes of credentials is no error."""
+    table, *unread = status.split("\nnot read: ")
     assert table.count("managed-azure-") == 2 * CLASSES
     assert len(unread) == 2 * CLASSES + 2, "HyperShift has made neither a pod nor a class of two clusters yet"
-    assert "sign-in" not in scenario.status
-
-
-def test_a_stack_that_makes_the_cluster_side_applies_no_hosted_cluster(scenario: TwoClustersScenario) -> None:
-    assert scenario.applied_for_stack == {}
-    assert [len(side) for side in scenario.sides] == [CLASSES + MOUNTS + 1, CLASSES + MOUNTS]
-
-
-def test_a_workload_of_the_users_own_runs_and_reads_its_mounts(scenario: TwoClustersScenario) -> None:
-    control_plane = scenario.outputs["hostedClusters"]["hc1"]["controlPlane"]
-    clients = [control_plane[field]["clientID"] for field in ("disk", "kms")]
-
-    assert scenario.received == [{"clients": clients, "config": "/mnt/certs/azure-disk-hc1-json"}] * 2
+    assert "sign-in" not in status

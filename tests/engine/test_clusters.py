@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,24 +40,8 @@ _AT_GROUPS = {
 _REGISTRY_SECRET = ("keyvault-secret", "kv-idstack-local/ciro-hc1-json")
 
 
-@dataclass
-class ClusterScenario:
-    """Every change in order, and what was in the way of one."""
-
-    first: Change
-    second_added: Change
-    builtin: Change
-    switched: Change
-    off: Change
-    blocked: str
-    on_again: Change
-    second_removed: Change
-    left_to_do: dict[str, str]
-
-
-@pytest.fixture(scope="module")
-def scenario(tmp_path_factory: pytest.TempPathFactory) -> ClusterScenario:
-    with running_stack(tmp_path_factory.mktemp("clusters")) as stack:
+def test_clusters_and_identities_come_change_and_go_with_their_own_alone(tmp_path: Path) -> None:
+    with running_stack(tmp_path) as stack:
         [configured] = stack.configuration("hostedClusters")
         imported = configured["identities"]["imageRegistry"]
         replaced = ("controlPlaneOperator", "nodePoolManagement")
@@ -72,29 +56,39 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> ClusterScenario:
             "infraID": "hc2-infra",
             "issuerURL": "https://hc2oidc.blob.core.windows.net/hc2oidc",
         }
-        facts: dict[str, Any] = {
-            "first": bring_up(stack, hostedClusters=[hc1()], clusterSide="hypershift", credentials=FAST),
-            "second_added": bring_up(stack, hostedClusters=[hc1(), second]),
-        }
+        first = bring_up(stack, hostedClusters=[hc1()], clusterSide="hypershift", credentials=FAST)
+        second_added = bring_up(stack, hostedClusters=[hc1(), second])
+        assert set(second_added.steps.values()) == {"create"}
+        assert _of("hc2", second_added.names("create"))
+        assert second_added.touched & first.added == frozenset()
+
         later = another_imported(stack, imported, "later-than")
-        facts["builtin"] = bring_up(stack, roles="builtin")
+        _require_other_roles(bring_up(stack, roles="builtin"))
         stack.configure(allowCredentialLoss=["hc1"])
-        facts["switched"] = bring_up(stack, hostedClusters=[hc1(network=later), second])
+        _require_another_source(bring_up(stack, hostedClusters=[hc1(network=later), second]))
         off = hc1(network=later, imageRegistry={"enabled": False})
-        facts["off"] = bring_up(stack, hostedClusters=[off, second])
+        _require_off(bring_up(stack, hostedClusters=[off, second]))
         stack.configure(allowCredentialLoss=[], hostedClusters=[hc1(network=later), second])
-        facts["blocked"], facts["on_again"] = _adopt_what_is_in_the_way(stack)
-        facts["second_removed"] = bring_up(stack, hostedClusters=[hc1(network=later)])
-        return ClusterScenario(**facts, left_to_do=stack.preview())
+        on_again = _adopt_what_is_in_the_way(stack)
+        assert on_again.changed & (first.added | second_added.added) == {_REGISTRY_SECRET}
+
+        _require_removed(bring_up(stack, hostedClusters=[hc1(network=later)]), second_added)
+        assert stack.preview() == {}
 
 
-def _adopt_what_is_in_the_way(stack: LocalStack) -> tuple[str, Change]:
-    """`idstack up`, the commands it ends with, and `up` again; all that was printed and changed on the way."""
+def _adopt_what_is_in_the_way(stack: LocalStack) -> Change:
+    """`idstack up`, which a name in soft delete stops, the commands it ends with, and `up` again; all that changed."""
     before = stack.contents()
     stopped = stack.idstack("up", "--stack", "local", check=False)
+    assert "is currently in a deleted but recoverable state" in stopped.stdout + stopped.stderr
+    assert "    .venv/bin/idstack recover --stack local\n" in stopped.stdout + stopped.stderr
     stack.follow(stopped.stderr)
     stack.up()
-    return stopped.stdout + stopped.stderr, Change.between(before, stack.contents(), steps=stack.preview())
+    change = Change.between(before, stack.contents(), steps=stack.preview())
+    assert (change.steps, change.removed) == ({}, frozenset())
+    assert _is_one_application(change.added)
+    assert change.added - _of_entra(change.added) == _assignments("ciro", "hc1-managed", _NETWORK)
+    return change
 
 
 def _of(cluster: str, names: set[str]) -> bool:
@@ -143,65 +137,48 @@ def _soft_deleted(change: frozenset[Key]) -> set[Key]:
     return {("entra-deleted", key) for kind, key in change if kind in {"entra-application", "entra-principal"}}
 
 
-def test_a_second_cluster_creates_its_own_and_touches_no_other(scenario: ClusterScenario) -> None:
-    assert set(scenario.second_added.steps.values()) == {"create"}
-    assert _of("hc2", scenario.second_added.names("create"))
-    assert scenario.second_added.touched & scenario.first.added == frozenset()
-
-
-def test_other_roles_replace_assignments_and_nothing_else(scenario: ClusterScenario) -> None:
+def _require_other_roles(builtin: Change) -> None:
     """The new ones at the resources come before those of the groups go; a role that changes is deleted first."""
-    assert scenario.builtin.changed == _of_both({"cpo": ("hc1-managed",), "capz": ("hc1-managed",)})
-    assert _without_left_behind(scenario.builtin.added) == _of_both(_AT_RESOURCES)
-    assert scenario.builtin.removed == _of_both(_AT_GROUPS)
-    assert set(scenario.builtin.steps.values()) == {"replace", "create", "delete"}
-    assert all("-roles-" in name for name in scenario.builtin.steps)
+    assert builtin.changed == _of_both({"cpo": ("hc1-managed",), "capz": ("hc1-managed",)})
+    assert _without_left_behind(builtin.added) == _of_both(_AT_RESOURCES)
+    assert builtin.removed == _of_both(_AT_GROUPS)
+    assert set(builtin.steps.values()) == {"replace", "create", "delete"}
+    assert all("-roles-" in name for name in builtin.steps)
 
 
-def test_another_source_rewrites_the_secret_and_deletes_the_application(scenario: ClusterScenario) -> None:
-    assert _of("hc1-network", set(scenario.switched.steps))
-    assert scenario.switched.steps["hc1-network-credential-secret"] == "update"
-    assert scenario.switched.steps["hc1-network-entra-application"] == "delete"
-    assert scenario.switched.changed == {
+def _require_another_source(switched: Change) -> None:
+    """The secret is written again, and the application deleted."""
+    assert _of("hc1-network", set(switched.steps))
+    assert switched.steps["hc1-network-credential-secret"] == "update"
+    assert switched.steps["hc1-network-entra-application"] == "delete"
+    assert switched.changed == {
         ("keyvault-secret", "kv-idstack-local/cncc-hc1-json"),
         *_assignments("cncc", "hc1-managed", _NETWORK),
     }
-    assert _is_one_application(scenario.switched.removed)
-    assert _of_entra(scenario.switched.removed) == scenario.switched.removed
-    assert scenario.switched.added == _soft_deleted(scenario.switched.removed)
+    assert _is_one_application(switched.removed)
+    assert _of_entra(switched.removed) == switched.removed
+    assert switched.added == _soft_deleted(switched.removed)
 
 
-def test_an_identity_switched_off_goes_with_its_secret_and_nothing_else(scenario: ClusterScenario) -> None:
-    assert set(scenario.off.steps.values()) == {"delete"}
-    assert _of("hc1-image-registry", set(scenario.off.steps))
-    assert scenario.off.changed == {_REGISTRY_SECRET}, "soft-deleted"
-    assert _is_one_application(scenario.off.removed)
-    assert scenario.off.removed - _of_entra(scenario.off.removed) == _assignments("ciro", "hc1-managed", _NETWORK)
-    assert scenario.off.added == _soft_deleted(scenario.off.removed)
+def _require_off(off: Change) -> None:
+    """The identity goes with its secret and nothing else."""
+    assert set(off.steps.values()) == {"delete"}
+    assert _of("hc1-image-registry", set(off.steps))
+    assert off.changed == {_REGISTRY_SECRET}, "soft-deleted"
+    assert _is_one_application(off.removed)
+    assert off.removed - _of_entra(off.removed) == _assignments("ciro", "hc1-managed", _NETWORK)
+    assert off.added == _soft_deleted(off.removed)
 
 
-def test_soft_delete_blocks_its_name_until_the_printed_commands_run(scenario: ClusterScenario) -> None:
-    assert "is currently in a deleted but recoverable state" in scenario.blocked
-    assert "    .venv/bin/idstack recover --stack local\n" in scenario.blocked
-    assert scenario.on_again.steps == {}
-    assert scenario.on_again.changed & (scenario.first.added | scenario.second_added.added) == {_REGISTRY_SECRET}
-    assert scenario.on_again.removed == frozenset()
-    assert _is_one_application(scenario.on_again.added)
-    assert scenario.on_again.added - _of_entra(scenario.on_again.added) == _assignments("ciro", "hc1-managed", _NETWORK)
-
-
-def test_a_cluster_taken_out_goes_with_its_own_and_leaves_the_other_alone(scenario: ClusterScenario) -> None:
-    assert set(scenario.second_removed.steps.values()) == {"delete"}
-    assert _of("hc2", scenario.second_removed.names("delete"))
-    gone = scenario.second_removed.removed
-    own = scenario.second_added.added - _assigned_at(_AT_GROUPS, "hc2") | _assigned_at(_AT_RESOURCES, "hc2")
+def _require_removed(second_removed: Change, second_added: Change) -> None:
+    """A cluster goes with its own, and leaves the other alone."""
+    assert set(second_removed.steps.values()) == {"delete"}
+    assert _of("hc2", second_removed.names("delete"))
+    gone = second_removed.removed
+    own = second_added.added - _assigned_at(_AT_GROUPS, "hc2") | _assigned_at(_AT_RESOURCES, "hc2")
     secrets = {key for key in own if key[0] == "keyvault-secret"}
     assert {kind for kind, _ in own - gone - secrets} <= _LEFT_BEHIND
     assert gone <= own
-    assert scenario.second_removed.changed == secrets, "soft-deleted"
+    assert second_removed.changed == secrets, "soft-deleted"
     # Principals of managed identities are not among them.
-    assert scenario.second_removed.added <= _soft_deleted(gone)
-
-
-def test_in_the_end_nothing_is_left_to_do(scenario: ClusterScenario) -> None:
-    assert scenario.left_to_do == {}
+    assert second_removed.added <= _soft_deleted(gone)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,19 +18,6 @@ pytestmark = pytest.mark.slow
 _CLUSTERS = ("hc1", "hc2", "hc3")
 _GATE = {"propagation": {"successes": 1, "settleSeconds": 0, "timeoutSeconds": 10}}
 _LATER = ["local-hc1", "local-hc3"]
-
-
-@dataclass
-class Fleet:
-    """What each command printed, in this order; `known` are the stacks of the backend after the first one."""
-
-    broken: tuple[int, dict[str, Any], str]
-    known: set[str]
-    status_broken: tuple[int, dict[str, Any], str]
-    repaired: tuple[int, dict[str, Any], str]
-    again: tuple[int, dict[str, Any], str]
-    status: tuple[int, dict[str, Any], str]
-    text: str
 
 
 def _fleet_file(stack: LocalStack) -> str:
@@ -67,38 +54,36 @@ def _outcomes(printed: tuple[int, dict[str, Any], str]) -> dict[str, str]:
     return {stack["stack"]: stack["outcome"] for stack in environment["stacks"]}
 
 
-@pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
-    with running_stack(tmp_path_factory.mktemp("fleet")) as stack:
+def test_a_fleet_goes_on_behind_a_repaired_canary_and_then_stays_as_it_is(tmp_path: Path) -> None:
+    with running_stack(tmp_path) as stack:
         (stack.root / "fleet.yaml").write_text(_fleet_file(stack), encoding="utf-8")
         stack.idstack("fleet", "prepare")
         with held(stack, gate_refuses(stack)):
-            broken = _command(stack, "up")
+            _require_broken(_command(stack, "up"))
         known = {path.stem for path in (stack.state / "pulumi/backend/.pulumi/stacks/idstack").glob("*.json")}
-        status_broken = _command(stack, "status")
+        assert not known & set(_LATER), "they were never made"
+        _require_named(_command(stack, "status"))
+
         repaired = _command(stack, "up", "--parallel", "2")
-        return Fleet(
-            broken,
-            known,
-            status_broken,
-            repaired,
-            _command(stack, "up"),
-            _command(stack, "status"),
-            stack.idstack("fleet", "status").stdout,
-        )
+        assert repaired[0] == 0, repaired[2]
+        assert _outcomes(repaired) == {"local-shared": "unchanged", **dict.fromkeys(("local-hc2", *_LATER), "up")}
+        again = _command(stack, "up")
+        assert (again[0], set(_outcomes(again).values())) == (0, {"unchanged"})
+        _require_order(_command(stack, "status"), stack.idstack("fleet", "status").stdout)
 
 
-def test_a_canary_that_cannot_sign_in_keeps_the_waves_from_beginning(fleet: Fleet) -> None:
-    code, _, printed = fleet.broken
+def _require_broken(up: tuple[int, dict[str, Any], str]) -> None:
+    """A canary that cannot sign in keeps the waves from beginning."""
+    code, _, printed = up
     assert code == 1
-    assert _outcomes(fleet.broken) == {"local-shared": "up", "local-hc2": "failed", **dict.fromkeys(_LATER, "left out")}
-    assert not fleet.known & set(_LATER), "they were never made"
+    assert _outcomes(up) == {"local-shared": "up", "local-hc2": "failed", **dict.fromkeys(_LATER, "left out")}
     assert "not up: local-hc2; the reason is printed above. Not begun: local-hc1, local-hc3." in printed
     assert "sign-in" in printed
 
 
-def test_the_status_names_the_stack_whose_run_failed(fleet: Fleet) -> None:
-    code, document, printed = fleet.status_broken
+def _require_named(status: tuple[int, dict[str, Any], str]) -> None:
+    """The status names the stack whose run failed."""
+    code, document, printed = status
     stacks = {stack["stack"]: stack for stack in document["stacks"]}
     assert code == 1
     assert stacks["local-shared"]["isUp"]
@@ -107,31 +92,14 @@ def test_the_status_names_the_stack_whose_run_failed(fleet: Fleet) -> None:
     assert printed.splitlines()[-1].endswith("a sign-in in them fails: local-hc2, local-hc1, local-hc3")
 
 
-def test_once_it_is_repaired_the_next_call_goes_on_from_there(fleet: Fleet) -> None:
-    assert fleet.repaired[0] == 0, fleet.repaired[2]
-    assert _outcomes(fleet.repaired) == {"local-shared": "unchanged", **dict.fromkeys(("local-hc2", *_LATER), "up")}
-
-
-def test_nothing_changes_in_a_fleet_that_is_up(fleet: Fleet) -> None:
-    assert fleet.again[0] == 0
-    assert set(_outcomes(fleet.again).values()) == {"unchanged"}
-
-
-def test_the_status_has_all_stacks_in_the_order_of_the_waves(fleet: Fleet) -> None:
-    code, document, _ = fleet.status
+def _require_order(status: tuple[int, dict[str, Any], str], text: str) -> None:
+    """The status has all stacks in the order of the waves."""
+    code, document, _ = status
+    stacks = document["stacks"]
+    order = {"local-shared": "shared", "local-hc2": "canaries", "local-hc1": "wave 1", "local-hc3": "wave 1"}
     assert code == 0
-    found = [(stack["stack"], stack["wave"], stack["isUp"]) for stack in document["stacks"]]
-    assert found == [
-        ("local-shared", "shared", True),
-        ("local-hc2", "canaries", True),
-        ("local-hc1", "wave 1", True),
-        ("local-hc3", "wave 1", True),
-    ]
-    assert [stack["nearestExpiry"] is None for stack in document["stacks"]] == [True, False, False, False]
-    assert all(stack["lastRunFailed"] is None and stack["overdueRenewals"] == [] for stack in document["stacks"])
-    assert [line.split()[0] for line in fleet.text.splitlines() if line.startswith("local-")] == [
-        "local-shared",
-        "local-hc2",
-        "local-hc1",
-        "local-hc3",
-    ]
+    assert [(stack["stack"], stack["wave"]) for stack in stacks] == [*order.items()]
+    assert all(stack["isUp"] for stack in stacks)
+    assert [stack["nearestExpiry"] is None for stack in stacks] == [True, False, False, False]
+    assert all(stack["lastRunFailed"] is None and stack["overdueRenewals"] == [] for stack in stacks)
+    assert [line.split()[0] for line in text.splitlines() if line.startswith("local-")] == [*order]
