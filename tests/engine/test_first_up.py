@@ -9,10 +9,10 @@ import pty
 import signal
 import subprocess
 import termios
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -48,63 +48,39 @@ class Interrupted:
     pending: Any
 
 
-@dataclass(frozen=True)
-class FirstUp:
-    """A stack that was stopped by a name that an assignment of the principal `older` had `taken`, then interrupted."""
-
-    stack: LocalStack
-    taken: str
-    older: str
-    stopped: subprocess.CompletedProcess[str]
-    listed: list[dict[str, Any]]
-    interrupted: dict[str, Interrupted]
-    ended: subprocess.CompletedProcess[str]
-
-
-@pytest.fixture(scope="module")
-def scenario(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FirstUp]:
-    with (
-        small_stack(tmp_path_factory.mktemp("first-up"), "hypershift") as stack,
-        stack.configured(credentials=_TIMEOUT),
-    ):
+def test_a_first_up_frees_a_taken_name_and_goes_on_after_interruptions(tmp_path: Path) -> None:
+    with small_stack(tmp_path, "hypershift") as stack, stack.configured(credentials=_TIMEOUT):
         taken, older = _take_a_name(stack)
         stopped = stack.idstack("up", check=False)
-        listed = _left_over(stack)
+        assert stopped.returncode == 1
+        assert "`.venv/bin/idstack sweep --stack local` says so, and frees the name with `--yes`" in stopped.stderr
+        found = [(item["kind"], item["id"], item["ours"]) for item in _left_over(stack)]
+        assert found == [("role assignment", taken, True)]
         stack.idstack("sweep", "--yes")
+
         with held(stack, gate_refuses(stack)):
-            interrupted = {name: _interrupt(stack, name) for name in _INTERRUPTIONS}
+            for name, number in _INTERRUPTIONS.items():
+                _require_ended(_interrupt(stack, name), number)
+
         ended = stack.idstack("up", check=False)
-        yield FirstUp(stack, taken, older, stopped, listed, interrupted, ended)
+        assert ended.returncode == 0, ended.stderr
+        assert _left_over(stack) == []
+        assert OutOfBand(stack).arm("GET", taken, _AUTHORIZATION)["properties"]["principalId"] != older
+        identity = next(
+            resource for resource in stack.resources() if resource["type"] == resource_types.MANAGED_IDENTITY
+        )
+        assert identity["outputs"]["tags"][STACK_TAG] == "idstack:local"
+        assert stack.preview() == {}
 
 
-def test_a_name_taken_by_an_older_principal_is_freed(scenario: FirstUp) -> None:
-    stack = scenario.stack
-    assert scenario.stopped.returncode == 1
-    assert "`.venv/bin/idstack sweep --stack local` says so, and frees the name with `--yes`" in scenario.stopped.stderr
-    found = [(item["kind"], item["id"], item["ours"]) for item in scenario.listed]
-    assert found == [("role assignment", scenario.taken, True)]
-    assert _left_over(stack) == []
-    successor = OutOfBand(stack).arm("GET", scenario.taken, _AUTHORIZATION)["properties"]["principalId"]
-    assert successor != scenario.older
-    [identity, *_] = [resource for resource in stack.resources() if resource["type"] == resource_types.MANAGED_IDENTITY]
-    assert identity["outputs"]["tags"][STACK_TAG] == "idstack:local"
-
-
-@pytest.mark.parametrize(("name", "number"), _INTERRUPTIONS.items())
-def test_an_interrupted_gate_ends_and_unlocks_the_stack(scenario: FirstUp, name: str, number: signal.Signals) -> None:
-    found = scenario.interrupted[name]
-
+def _require_ended(found: Interrupted, number: signal.Signals) -> None:
+    """The gate was interrupted, and the stack is unlocked."""
     assert f"idstack: interrupted by {number.name}: `pulumi up` has finished its operations" in found.printed
     assert found.code == 128 + number
     assert "received; terminating" not in found.printed
     assert "interrupted while it waited; run the command again" in found.printed
     assert found.locks == []
     assert not found.pending
-
-
-def test_after_interruptions_up_goes_on(scenario: FirstUp) -> None:
-    assert scenario.ended.returncode == 0, scenario.ended.stderr
-    assert scenario.stack.preview() == {}
 
 
 def _take_a_name(stack: LocalStack) -> tuple[str, str]:

@@ -108,17 +108,6 @@ class BothWays:
         return Path(self.stack.state, "logs", NAMESPACE, pod["metadata"]["name"], f"{container['name']}.log")
 
 
-@dataclass
-class Adopted:
-    """A stack after the adoption, and what there was before; `named` is the content of the file."""
-
-    stack: LocalStack
-    named: dict[str, Any]
-    report: dict[str, Any]
-    steps: dict[str, str]
-    before: set[tuple[str, str]]
-
-
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BothWays]:
     with small_stack(tmp_path_factory.mktemp("both"), "hypershift") as stack:
@@ -219,47 +208,37 @@ def test_a_withdrawn_key_signs_nothing_more(both: BothWays) -> None:
     assert both.refused(row, subject) == "AADSTS7000272"
 
 
-@pytest.fixture(scope="module")
-def adopted(both: BothWays, tmp_path_factory: pytest.TempPathFactory) -> Adopted:
-    """A stack without a vault that adopts what `hypershift create iam azure` made for `hc3`."""
+def test_what_create_iam_made_is_adopted_as_it_is(both: BothWays, tmp_path: Path) -> None:
+    """By a stack without a vault: what `hypershift create iam azure` made for `hc3`."""
     both.stack.administer()
-    directory = tmp_path_factory.mktemp("iam")
-    named = create_iam(
-        HyperShiftScripts(both.stack, directory), "hc3", "hc3-infra", ISSUER, directory / "workload-identities.json"
-    )
+    file, imported = tmp_path / "workload-identities.json", tmp_path / "import.json"
+    named = create_iam(HyperShiftScripts(both.stack, tmp_path), "hc3", "hc3-infra", ISSUER, file)
     cluster = self_managed(both.managed, name="hc3", infraID="hc3-infra")
     for key in ("authentication", "issuer", "issuerName"):
         del cluster[key]
     stack = both.stack.beside("local-iam", "tags", "protect", hostedClusters=[cluster])
     before = stack.inventory()
-    file, imported = directory / "workload-identities.json", directory / "import.json"
     options = ("--cluster", "hc3", "--output", str(imported), "--stack", stack.name, "--json")
     report = json.loads(stack.idstack("import", "iam", str(file), *options).stdout)
     stack.idstack("import", "file", str(imported), "--stack", stack.name)
     assert stack.inventory() == before, "so far nothing has changed in Azure"
-    steps = stack.up_with_steps()
-    return Adopted(stack, named, report, steps, before)
-
-
-def test_what_create_iam_made_is_adopted_as_it_is(adopted: Adopted) -> None:
-    azure = adopted.stack.outputs["hostedClusters"]["hc3"]["hostedClusterSpec"]["platform"]["azure"]
-    named = {field: value for field, value in adopted.named.items() if isinstance(value, dict)}
-
-    assert azure["azureAuthenticationConfig"]["workloadIdentities"] == named
-    assert adopted.before <= adopted.stack.inventory(), "nothing was deleted"
-    assert not [step for step in adopted.steps.items() if "replace" in step[1] or "delete" in step[1]]
-    created = {name for name, step in adopted.steps.items() if step == "create"}
-    assert not [name for name in created if name.endswith("-identity") or "-federated-" in name]
-    assert adopted.stack.preview() == {}
-
-
-def test_the_report_says_what_up_does(adopted: Adopted) -> None:
-    lines = {finding["identity"]: finding for finding in adopted.report["findings"]}
-
+    lines = {finding["identity"]: finding for finding in report["findings"]}
     assert set(lines) == {row.field for row, _ in ROWS}
     assert all(line["nextUp"].startswith("adopts it") for line in lines.values())
-    assert adopted.report["configured"]["hostedClusters[0].authentication"] == "workload-identities"
-    assert adopted.report["configured"]["hostedClusters[0].issuerURL"] == ISSUER
+    assert report["configured"]["hostedClusters[0].authentication"] == "workload-identities"
+    assert report["configured"]["hostedClusters[0].issuerURL"] == ISSUER
+
+    steps = stack.up_with_steps()
+
+    azure = stack.outputs["hostedClusters"]["hc3"]["hostedClusterSpec"]["platform"]["azure"]
+    assert azure["azureAuthenticationConfig"]["workloadIdentities"] == {
+        field: value for field, value in named.items() if isinstance(value, dict)
+    }
+    assert before <= stack.inventory(), "nothing was deleted"
+    assert not [step for step in steps.items() if "replace" in step[1] or "delete" in step[1]]
+    created = {name for name, step in steps.items() if step == "create"}
+    assert not [name for name in created if name.endswith("-identity") or "-federated-" in name]
+    assert stack.preview() == {}
 
 
 def test_a_cluster_moves_to_another_stack_and_goes_with_all_that_it_had(both: BothWays) -> None:
