@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, NamedTuple, TypeAlias, cast
+from typing import Any, Final, TypeAlias
 
 from identity import resource_types
 from identity.azure.client import AzureClient, AzureObject
 from identity.azure.registered_certificates import registered, registered_at
 from identity.credentials import rfc3339
-from identity.naming import VAULT_TYPE, owner_mark, resource_group_id, resource_id, secret_id
-from identity.plugin_schema import VaultAddress
+from identity.naming import owner_mark
 from ops.access.clients import KubernetesObjects
 from ops.stack.errors import CommandError
 from ops.world.adoption_guard import owner_of_application
@@ -20,45 +19,44 @@ from ops.world.azure import read_vault_secrets
 
 Inputs: TypeAlias = Mapping[str, Any]
 
-_CLUSTERS: Final = "Microsoft.ContainerService/managedClusters"
-_IDENTITIES: Final = "Microsoft.ManagedIdentity/userAssignedIdentities"
-_ACCOUNTS: Final = "Microsoft.Storage/storageAccounts"
-_NETWORKS: Final = "Microsoft.Network/virtualNetworks"
-_GROUPS: Final = "Microsoft.Network/networkSecurityGroups"
-_ADDRESSES: Final = "Microsoft.Network/publicIPAddresses"
-_BALANCERS: Final = "Microsoft.Network/loadBalancers"
-_ZONES: Final = "Microsoft.Network/privateDnsZones"
-
-
-class _Grouped(NamedTuple):
-    """A type of azure-native in a resource group: its type in ARM, its API version, and the inputs with its names."""
-
-    type: str
-    api_version: str
-    names: tuple[str, ...]
-
-
-_IN_A_GROUP: Final[Mapping[str, _Grouped]] = {
-    resource_types.MANAGED_CLUSTER: _Grouped(_CLUSTERS, resource_types.CONTAINER_SERVICE_API, ("resourceName",)),
-    resource_types.VAULT: _Grouped(VAULT_TYPE, resource_types.KEY_VAULT_API, ("vaultName",)),
-    resource_types.MANAGED_IDENTITY: _Grouped(_IDENTITIES, resource_types.MANAGED_IDENTITY_API, ("resourceName",)),
-    resource_types.FEDERATED_CREDENTIAL: _Grouped(
-        f"{_IDENTITIES}/federatedIdentityCredentials",
-        resource_types.MANAGED_IDENTITY_API,
-        ("resourceName", "federatedIdentityCredentialResourceName"),
-    ),
-    resource_types.NETWORK: _Grouped(_NETWORKS, resource_types.NETWORK_API, ("virtualNetworkName",)),
-    resource_types.SUBNET: _Grouped(
-        f"{_NETWORKS}/subnets", resource_types.NETWORK_API, ("virtualNetworkName", "subnetName")
-    ),
-    resource_types.SECURITY_GROUP: _Grouped(_GROUPS, resource_types.NETWORK_API, ("networkSecurityGroupName",)),
-    resource_types.PUBLIC_ADDRESS: _Grouped(_ADDRESSES, resource_types.NETWORK_API, ("publicIpAddressName",)),
-    resource_types.LOAD_BALANCER: _Grouped(_BALANCERS, resource_types.NETWORK_API, ("loadBalancerName",)),
-    resource_types.PRIVATE_ZONE: _Grouped(_ZONES, resource_types.PRIVATE_DNS_API, ("privateZoneName",)),
-    resource_types.NETWORK_LINK: _Grouped(
-        f"{_ZONES}/virtualNetworkLinks", resource_types.PRIVATE_DNS_API, ("privateZoneName", "virtualNetworkLinkName")
-    ),
-    resource_types.STORAGE_ACCOUNT: _Grouped(_ACCOUNTS, resource_types.STORAGE_API, ("accountName",)),
+_GROUP: Final = "/subscriptions/{subscription}/resourceGroups/{resourceGroupName}"
+_IN_GROUP: Final = f"{_GROUP}/providers/Microsoft."
+_IDENTITY: Final = _IN_GROUP + "ManagedIdentity/userAssignedIdentities/{resourceName}"
+_NETWORK: Final = _IN_GROUP + "Network/virtualNetworks/{virtualNetworkName}"
+_ZONE: Final = _IN_GROUP + "Network/privateDnsZones/{privateZoneName}"
+_ACCOUNT: Final = _IN_GROUP + "Storage/storageAccounts/{accountName}"
+# The ARM id of a resource with its inputs, by type.
+_ARM_IDS: Final[Mapping[str, str]] = {
+    resource_types.RESOURCE_GROUP: _GROUP,
+    resource_types.ROLE_ASSIGNMENT: "{scope}/providers/Microsoft.Authorization/roleAssignments/{roleAssignmentName}",
+    resource_types.MANAGED_CLUSTER: _IN_GROUP + "ContainerService/managedClusters/{resourceName}",
+    resource_types.VAULT: _IN_GROUP + "KeyVault/vaults/{vaultName}",
+    resource_types.CREDENTIAL_SECRET: "{vaultId}/secrets/{secretName}",
+    resource_types.MANAGED_IDENTITY: _IDENTITY,
+    resource_types.FEDERATED_CREDENTIAL: f"{_IDENTITY}/federatedIdentityCredentials/"
+    "{federatedIdentityCredentialResourceName}",
+    resource_types.NETWORK: _NETWORK,
+    resource_types.SUBNET: _NETWORK + "/subnets/{subnetName}",
+    resource_types.SECURITY_GROUP: _IN_GROUP + "Network/networkSecurityGroups/{networkSecurityGroupName}",
+    resource_types.PUBLIC_ADDRESS: _IN_GROUP + "Network/publicIPAddresses/{publicIpAddressName}",
+    resource_types.LOAD_BALANCER: _IN_GROUP + "Network/loadBalancers/{loadBalancerName}",
+    resource_types.PRIVATE_ZONE: _ZONE,
+    resource_types.NETWORK_LINK: _ZONE + "/virtualNetworkLinks/{virtualNetworkLinkName}",
+    resource_types.STORAGE_ACCOUNT: _ACCOUNT,
+    # An account has one blob service, without an input for its name.
+    resource_types.STORAGE_CONTAINER: _ACCOUNT + "/blobServices/default/containers/{containerName}",
+}
+# By the middle of a type's token; `index` is CREDENTIAL_SECRET's.
+_API_VERSIONS: Final = {
+    "authorization": resource_types.AUTHORIZATION_API,
+    "containerservice": resource_types.CONTAINER_SERVICE_API,
+    "index": resource_types.KEY_VAULT_API,
+    "keyvault": resource_types.KEY_VAULT_API,
+    "managedidentity": resource_types.MANAGED_IDENTITY_API,
+    "network": resource_types.NETWORK_API,
+    "privatedns": resource_types.PRIVATE_DNS_API,
+    "resources": resource_types.RESOURCES_API,
+    "storage": resource_types.STORAGE_API,
 }
 
 
@@ -89,22 +87,18 @@ class Finders:
         return None if (type_token, id) in self.taken else id
 
     def _find(self, type_token: str, inputs: Inputs) -> str | None:
-        if row := _IN_A_GROUP.get(type_token):
-            names = [inputs[name] for name in row.names]
-            full_id = resource_id(self.subscription_id, inputs["resourceGroupName"], row.type, *names)
-            return self._resource(full_id, row.api_version)
+        if template := _ARM_IDS.get(type_token):
+            full_id = template.format_map({**inputs, "subscription": self.subscription_id})
+            resource = self.azure.resource(full_id, _API_VERSIONS[type_token.split(":")[1]])
+            return str(resource["id"]) if resource else None  # in Azure's spelling, as azure-native has it
         if type_token.startswith("kubernetes:"):
             return self._object(inputs)
         by_type: Mapping[str, Callable[[Inputs], str | None]] = {
-            resource_types.ROLE_ASSIGNMENT: self._role_assignment,
-            resource_types.RESOURCE_GROUP: self._resource_group,
-            resource_types.STORAGE_CONTAINER: self._container,
             resource_types.APPLICATION: self._application,
             resource_types.SERVICE_PRINCIPAL: self._service_principal,
             resource_types.REGISTERED_CERTIFICATE: self._registration,
             # Its certificate is registered, and the key gone: no run can prove that one again, or deliver it.
             resource_types.SIGN_IN_GATE: lambda inputs: str(inputs["registration"]),
-            resource_types.CREDENTIAL_SECRET: self._credential_secret,
         }
         return by_type[type_token](inputs) if type_token in by_type else None
 
@@ -112,31 +106,6 @@ class Finders:
         """What a plan masks of an existing Secret of Kubernetes, which the provider would replace without it."""
         live = self._live(inputs) if inputs.get("kind") == "Secret" else None
         return {"data": live["data"]} if live and "data" in live else {}
-
-    def _resource(self, full_id: str, api_version: str) -> str | None:
-        # The id in Azure's spelling, as azure-native has it.
-        resource = self.azure.resource(full_id, api_version)
-        return str(resource["id"]) if resource else None
-
-    def _resource_group(self, inputs: Inputs) -> str | None:
-        return self._resource(
-            resource_group_id(self.subscription_id, inputs["resourceGroupName"]), resource_types.RESOURCES_API
-        )
-
-    def _role_assignment(self, inputs: Inputs) -> str | None:
-        name = f"Microsoft.Authorization/roleAssignments/{inputs['roleAssignmentName']}"
-        return self._resource(f"{inputs['scope']}/providers/{name}", resource_types.AUTHORIZATION_API)
-
-    def _container(self, inputs: Inputs) -> str | None:
-        # An account has one blob service, without an input for its name.
-        names = (inputs["accountName"], "default", inputs["containerName"])
-        containers = f"{_ACCOUNTS}/blobServices/containers"
-        full_id = resource_id(self.subscription_id, inputs["resourceGroupName"], containers, *names)
-        return self._resource(full_id, resource_types.STORAGE_API)
-
-    def _credential_secret(self, inputs: Inputs) -> str | None:
-        address = cast(VaultAddress, inputs)
-        return self._resource(secret_id(address["vaultId"], address["secretName"]), resource_types.KEY_VAULT_API)
 
     def _application(self, inputs: Inputs) -> str | None:
         # Display names are not unique, and another backend may have a stack of this name; no other has the owner id.
