@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -71,9 +71,9 @@ class Restart:
     reason: str
 
 
-@dataclass(frozen=True)
+@dataclass
 class Rehearsal:
-    """The result of a rehearsal; names are the stack's own, times are seconds.
+    """The result of a rehearsal, filled step by step; names are the stack's own, times are seconds.
 
     `errors` ended the run at the head commit. `moves` were made before it, by `pulumi state move`. `unused` are
     clusters that the head does not have, or whose loss is approved: failed sign-ins of their clients are reported, but
@@ -86,20 +86,20 @@ class Rehearsal:
     base: str
     head: str
     seed: int
-    stacks: tuple[str, ...]
-    steps: tuple[ResourceStep, ...] = ()
-    errors: tuple[str, ...] = ()
-    losses: tuple[CredentialLoss, ...] = ()
-    moves: tuple[ClusterMove, ...] = ()
-    sign_ins: tuple[SignIns, ...] = ()
-    new_pods: tuple[SignIns, ...] = ()
-    unused: tuple[str, ...] = ()
-    restarts: tuple[Restart, ...] = ()
-    second: tuple[ResourceStep, ...] | None = None
-    left: tuple[str, ...] | None = None
-    kept: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
-    seconds: Mapping[str, float] = field(default_factory=dict)
+    stacks: Sequence[str]
+    steps: list[ResourceStep] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    losses: list[CredentialLoss] = field(default_factory=list)
+    moves: Sequence[ClusterMove] = ()
+    sign_ins: Sequence[SignIns] = ()
+    new_pods: Sequence[SignIns] = ()
+    unused: Sequence[str] = ()
+    restarts: Sequence[Restart] = ()
+    second: Sequence[ResourceStep] | None = None
+    left: Sequence[str] | None = None
+    kept: Sequence[str] = ()
+    left_out: Sequence[str] = ()
+    seconds: dict[str, float] = field(default_factory=dict)
 
     @property
     def failed_sign_ins(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -82,12 +82,12 @@ class _Run:
         self._plan = plan
         self._world = world
         self._step = step
-        self._seconds: dict[str, float] = {}
         before, after = base.configurations(), head.configurations()
         if plan.stack not in after:
             raise CommandError(f"there is no Pulumi.{plan.stack}.yaml at {head.name}")
         at_base, at_head = families(plan.stack, before, after)
         self._names = Names(tuple(dict.fromkeys((*at_base, *at_head))))
+        self._result = Rehearsal(plan.stack, base.name, head.name, plan.seed, self._names.stacks)
         own = after[plan.stack].get("config") or {}
         self._ids = {
             LOCAL_TENANT_ID: str(own.get(f"{NAMESPACE}:tenantId", LOCAL_TENANT_ID)),
@@ -95,59 +95,35 @@ class _Run:
         }
         self._base = _Commit(base, self._copies(at_base, before))
         self._head = _Commit(head, self._copies(at_head, after))
-        self._moves = list(moves(self._base.copies, self._head.copies))
-        self._errors: list[str] = []
-        self._losses: list[CredentialLoss] = []
-        self._steps: list[ResourceStep] = []
+        self._result.moves = list(moves(self._base.copies, self._head.copies))
 
     def _copies(self, stacks: Sequence[str], documents: Mapping[str, Mapping[str, Any]]) -> list[StackCopy]:
         world, seed = self._world, self._plan.seed
         return [copy_configuration(stack, documents[stack], self._names, world.documents, seed) for stack in stacks]
 
     def whole(self) -> Rehearsal:
-        copies = [*self._base.copies, *self._head.copies]
+        copies, result = [*self._base.copies, *self._head.copies], self._result
+        result.left_out = list(dict.fromkeys(text for copy in copies for text in copy.left_out))
         with self._timed("local cloud"):
             seed = seed_of(copy.settings for copy in copies)
             local = self._world.start(seed, copies)
             before = self._world.contents()
         with self._timed(f"base: {self._base.tree.name}"):
             self._bring_up_base()
-        reader = SecretReader(local)
-        try:
-            sign_ins, ends = self._bring_up_head(reader)
+        with closing(SecretReader(local)) as reader:
+            result.sign_ins, ends = self._bring_up_head(reader)
             with ThreadPoolExecutor(1) as executor:
                 # The second run changes nothing, and waits for the services most of its time.
-                credentials = [] if self._errors else self._head.credentials()
+                credentials = [] if result.errors else self._head.credentials()
                 last = executor.submit(_last_sign_ins, ends, reader, credentials)
-                second = None if self._errors else self._second_run()
-            new_pods = last.result()
-        finally:
-            reader.close()
-        remaining = None
-        kept: list[str] = []
-        if second is not None:
+                result.second = None if result.errors else self._second_run()
+            result.new_pods = last.result()
+        if result.second is not None:
             with self._timed("down"):
-                remaining, kept = self._down(before)
-        return Rehearsal(
-            stack=self._plan.stack,
-            base=self._base.tree.name,
-            head=self._head.tree.name,
-            seed=self._plan.seed,
-            stacks=self._names.stacks,
-            steps=tuple(self._steps),
-            errors=tuple(map(self._own, self._errors)),
-            losses=tuple(self._losses),
-            moves=tuple(self._moves),
-            sign_ins=tuple(sign_ins),
-            new_pods=tuple(new_pods),
-            unused=tuple(self._unused()),
-            restarts=tuple(self._restarts()),
-            second=None if second is None else tuple(second),
-            left=None if remaining is None else tuple(map(self._own, remaining)),
-            kept=tuple(map(self._own, kept)),
-            left_out=tuple(dict.fromkeys(text for copy in copies for text in copy.left_out)),
-            seconds=self._seconds,
-        )
+                self._down(before)
+        result.unused, result.restarts = self._unused(), list(self._restarts())
+        result.errors = list(map(self._own, result.errors))
+        return result
 
     def _bring_up_base(self) -> None:
         for copy in self._base.copies:
@@ -169,34 +145,34 @@ class _Run:
                 sign_ins = ends.enter_context(signing_in(reader, credentials))
             with self._timed(f"head: {self._head.tree.name}"):
                 self._move_clusters()
-                targets = {move.target for move in self._moves}
+                targets = {move.target for move in self._result.moves}
                 for copy in sorted(self._head.copies, key=lambda copy: copy.stack not in targets):
-                    if not self._errors:
+                    if not self._result.errors:
                         self._up(copy)
             return sign_ins, ends.pop_all()
 
     def _move_clusters(self) -> None:
         """Move clusters that change their stack, as a person has to before the first `up`."""
         copies = {copy.stack: copy for copy in self._head.copies}
-        for move in self._moves:
+        for move in self._result.moves:
             stacks = (copies[move.source], copies[move.target])
             source, target = (self._world.engine(self._head.tree, copy) for copy in stacks)
             try:
                 source.move(clusters_in(source.resources())[move.cluster], target.stack)
             except CommandError as error:
-                self._errors.append(str(error))
+                self._result.errors.append(str(error))
 
     def _second_run(self) -> list[ResourceStep]:
         """The steps of a second run; a first run without steps needs none, as it already repeated the base."""
         steps: list[ResourceStep] = []
-        if not self._steps:
+        if not self._result.steps:
             return steps
         with self._timed("head again"):
             for copy in self._head.copies:
                 _, log, failed = self._world.up(self._head.tree, copy, "again")
                 steps += log.steps
                 if failed is not None:
-                    self._errors += log.errors or [failed]
+                    self._result.errors += log.errors or [failed]
         return steps
 
     def _unused(self) -> list[str]:
@@ -204,15 +180,15 @@ class _Run:
 
         A cluster that another one replaces is in use until that is approved.
         """
-        approved = {loss.cluster for loss in self._losses if loss.is_approved}
-        kept = {*self._head.clusters(), *(loss.cluster for loss in self._losses)} - approved
+        approved = {loss.cluster for loss in self._result.losses if loss.is_approved}
+        kept = {*self._head.clusters(), *(loss.cluster for loss in self._result.losses)} - approved
         return [name for name in self._base.clusters() if name not in kept]
 
     def _up(self, copy: StackCopy) -> None:
         engine, log, failed = self._world.up(self._head.tree, copy, "head")
-        self._steps += log.steps
+        self._result.steps += log.steps
         if failed is not None:
-            self._errors += log.errors or [failed, self._world.last_lines()]
+            self._result.errors += log.errors or [failed, self._world.last_lines()]
             return
         self._head.outputs[copy.stack] = engine.outputs()
 
@@ -223,10 +199,10 @@ class _Run:
         vault = copies.get(copy.shared_stack or "", copy).settings.vault_id
         for loss in find_losses(copy.settings, vault, last):
             is_approved = loss.successor is None and loss.cluster in copy.settings.allow_credential_loss
-            self._losses.append(CredentialLoss(loss.cluster, tuple(map(self._own, loss.lines)), is_approved))
+            self._result.losses.append(CredentialLoss(loss.cluster, tuple(map(self._own, loss.lines)), is_approved))
 
-    def _down(self, before: frozenset[tuple[str, str]]) -> tuple[list[str] | None, list[str]]:
-        """Take every stack down, the shared one last; returns what remains, and what Azure keeps."""
+    def _down(self, before: frozenset[tuple[str, str]]) -> None:
+        """Take every stack down, the shared one last; notes what remains, and what Azure keeps."""
         at_head = {copy.stack for copy in self._head.copies}
         removed = [(self._base.tree, copy) for copy in self._base.copies if copy.stack not in at_head]
         for tree, copy in reversed([*((self._head.tree, copy) for copy in self._head.copies), *removed]):
@@ -235,13 +211,15 @@ class _Run:
             try:
                 engine.destroy()
             except CommandError as error:
-                self._errors += [str(error), self._world.last_lines()]
-                return None, []
-        return left(before, self._world.contents())
+                self._result.errors += [str(error), self._world.last_lines()]
+                return
+        self._result.left, self._result.kept = (
+            list(map(self._own, texts)) for texts in left(before, self._world.contents())
+        )
 
     def _restarts(self) -> Iterator[Restart]:
         """Pods that restart: of Deployments that the stack changes, and of HyperShift's with a changed mount."""
-        for step in self._steps:
+        for step in self._result.steps:
             if step.restarts:
                 change = "replaced" if step.operation is Operation.REPLACE else "changed"
                 name = step.name.removeprefix(f"{step.owner.cluster}-").removeprefix("cluster-side-")
@@ -264,7 +242,7 @@ class _Run:
         try:
             yield
         finally:
-            self._seconds[name.partition(":")[0]] = time.monotonic() - start
+            self._result.seconds[name.partition(":")[0]] = time.monotonic() - start
 
 
 def _last_sign_ins(ends: ExitStack, reader: SecretReader, credentials: Sequence[CredentialMount]) -> list[SignIns]:

@@ -45,7 +45,7 @@ def rehearsal(*steps: ResourceStep, **changes: Any) -> Rehearsal:
         head="checkout",
         seed=1,
         stacks=("prod",),
-        steps=steps,
+        steps=list(steps),
         sign_ins=(SignIns(KMS, 5),),
         second=(),
         left=(),
