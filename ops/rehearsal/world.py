@@ -245,6 +245,9 @@ _SUBNET_LENGTH: Final = 24
 # The location of DNS zones.
 _GLOBAL: Final = "global"
 
+# Those of a seed file that `_Surroundings` fills.
+_SECTIONS: Final = ("resourceGroups", "managedIdentities", "clusters", "vaults", "resources", "groups")
+
 Document = dict[str, Any]
 
 
@@ -262,37 +265,31 @@ class _Surroundings:
 
     def __init__(self, location: str) -> None:
         self._location = location
-        self._groups: dict[str, Document] = {}
-        self._clusters: dict[str, Document] = {}
-        self._vaults: dict[str, Document] = {}
+        # By section of the seed file and name.
+        self._documents: dict[str, dict[str, Document]] = {section: {} for section in _SECTIONS}
         self._keys: dict[str, set[tuple[str, str]]] = {}
-        self._identities: dict[str, Document] = {}
-        self._resources: dict[str, Document] = {}
         self._subnets: dict[str, dict[str, Document]] = {}
-        self._admins: dict[str, Document] = {}
 
     def seed(self) -> Document:
         for vnet_id, subnets in self._subnets.items():
             ranges: Iterator[IPv4Network] = IPv4Network(ADDRESS_PREFIX).subnets(new_prefix=_SUBNET_LENGTH)
-            self._resources[vnet_id]["properties"]["addressSpace"] = {"addressPrefixes": [ADDRESS_PREFIX]}
+            network = self._documents["resources"][vnet_id]
+            network["properties"]["addressSpace"] = {"addressPrefixes": [ADDRESS_PREFIX]}
             for subnet_id, attached in subnets.items():
                 self._resource(subnet_id, {"addressPrefix": str(next(ranges)), **attached, **_READY})
-        vaults = [
-            {**vault, "keys": [{"name": key, "version": version} for key, version in sorted(self._keys[name])]}
-            for name, vault in self._vaults.items()
-        ]
+        for name, vault in self._documents["vaults"].items():
+            vault["keys"] = [{"name": key, "version": version} for key, version in sorted(self._keys[name])]
         return {
             "tenantId": LOCAL_TENANT_ID,
             "subscriptionId": LOCAL_SUBSCRIPTION_ID,
             "location": self._location,
-            "resourceGroups": list(self._groups.values()),
             "deployerRoles": list(_DEPLOYER_ROLES),
-            "managedIdentities": list(self._identities.values()),
-            "clusters": list(self._clusters.values()),
-            "vaults": vaults,
-            "resources": list(self._resources.values()),
-            "groups": list(self._admins.values()),
+            **{section: list(documents.values()) for section, documents in self._documents.items()},
         }
+
+    def _add(self, section: str, name: str, document: Document) -> Document:
+        """Add a document unless the section has one of this name; returns the section's."""
+        return self._documents[section].setdefault(name.lower(), document)
 
     def add(self, settings: Settings) -> None:
         self._group(settings.resource_group, settings.location)
@@ -303,8 +300,8 @@ class _Surroundings:
         if user.source == "existing" and user.client_id and user.object_id:
             ids = {"clientId": user.client_id.lower(), "objectId": user.object_id.lower(), "onNodes": True}
             self._identity(settings.resource_group, f"key-vault-user-{user.client_id[:8]}", ids)
-            if not self._clusters:
-                self._clusters[""] = {"name": "nodes", "resourceGroup": settings.resource_group}
+            if not self._documents["clusters"]:
+                self._add("clusters", "", {"name": "nodes", "resourceGroup": settings.resource_group})
         if user.name is not None:
             # Nodes with an identity that the stack will create: IMDS looks for it at each request.
             group = settings.resource_group
@@ -322,13 +319,13 @@ class _Surroundings:
         self._group(cluster.resource_group, settings.location)
         if cluster.create is None:
             seeded_cluster = {"name": cluster.name, "resourceGroup": cluster.resource_group}
-            seeded = self._clusters.setdefault(f"{cluster.resource_group}/{cluster.name}".lower(), seeded_cluster)
+            seeded = self._add("clusters", f"{cluster.resource_group}/{cluster.name}", seeded_cluster)
             if settings.block_instance_metadata:
                 seeded["networkPolicy"] = "azure"
             return
         for group in cluster.create.admin_group_object_ids:
             administrators = {"displayName": f"administrators-{group[:8]}", "objectId": group.lower()}
-            self._admins.setdefault(group.lower(), {**administrators, "members": ["deployer"]})
+            self._add("groups", group, {**administrators, "members": ["deployer"]})
 
     def _hosted_cluster(self, settings: Settings, cluster: HostedClusterSettings) -> None:
         exists, dns, location = cluster.infrastructure == "existing", cluster.dns, cluster.location
@@ -352,7 +349,7 @@ class _Surroundings:
         if (kms := cluster.kms) is not None:
             for vault, group in kms.vaults.items():
                 self._group(group, settings.location)
-                self._vaults.setdefault(vault.lower(), {"name": vault, "resourceGroup": group})
+                self._add("vaults", vault, {"name": vault, "resourceGroup": group})
             for key in filter(None, (kms.active_key, kms.backup_key)):
                 self._keys.setdefault(key.key_vault_name.lower(), set()).add((key.key_name, key.key_version))
         link_service = cluster.private.private_link if cluster.private is not None else None
@@ -382,12 +379,11 @@ class _Surroundings:
         self._resource(balancer, _egress(balancer, address, name), location=location, sku=_STANDARD)
 
     def _group(self, name: str, location: str) -> None:
-        self._groups.setdefault(name.lower(), {"name": name, "location": location})
+        self._add("resourceGroups", name, {"name": name, "location": location})
 
     def _identity(self, group: str, name: str, ids: Mapping[str, Any]) -> None:
         self._group(group, self._location)
-        identity = self._identities.setdefault(f"{group}/{name}".lower(), {"name": name, "resourceGroup": group})
-        identity.update(ids)
+        self._add("managedIdentities", f"{group}/{name}", {"name": name, "resourceGroup": group}).update(ids)
 
     def _subnet(self, subnet_id: str, location: str, **attached: str) -> None:
         """Add a subnet and its network; `attached` has the ids of the resources that the subnet refers to."""
@@ -406,7 +402,7 @@ class _Surroundings:
             "resourceGroup": parsed.resource_group,
             "properties": dict(properties),
         }
-        self._resources.setdefault(full_id.lower(), {**document, **others})
+        self._add("resources", full_id, {**document, **others})
 
 
 def _egress(balancer: str, address: str, name: str) -> Document:
