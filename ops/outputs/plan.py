@@ -9,7 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
@@ -100,20 +100,9 @@ class RunLog:
     errors: tuple[str, ...] = ()
 
 
-@dataclass
-class _Change:
-    """The events of one URN."""
-
-    operations: set[Operation] = field(default_factory=set)
-    keys: list[str] = field(default_factory=list)
-    differences: list[str] = field(default_factory=list)
-    old: dict[str, Any] | None = None
-    new: dict[str, Any] | None = None
-
-
 def read(lines: Iterable[str], stack: str) -> RunLog:
     """Parse an event log of a stack; a line that was truncated by a kill is left out."""
-    changes: dict[str, _Change] = {}
+    changes: dict[str, list[Mapping[str, Any]]] = {}
     parents: dict[str, str] = {}
     errors: list[str] = []
     for line in lines:
@@ -123,53 +112,41 @@ def read(lines: Iterable[str], stack: str) -> RunLog:
             continue
         if "resourcePreEvent" in event:
             metadata = event["resourcePreEvent"]["metadata"]
-            parents[metadata["urn"]] = (metadata.get("new") or metadata.get("old") or {}).get("parent", "")
-            _note(changes, metadata)
+            urn, state = metadata["urn"], metadata.get("new") or metadata.get("old") or {}
+            parents[urn] = state.get("parent", "")
+            is_of_state = type_of(urn).startswith("pulumi:") or type_of(urn) == resource_types.STACK_OWNER
+            if metadata["op"] in _OPERATIONS and state.get("custom") and not is_of_state:
+                changes.setdefault(urn, []).append(metadata)
         diagnostic = event.get("diagnosticEvent") or {}
         if diagnostic.get("severity") == "error" and (text := _COLOUR.sub("", diagnostic.get("message") or "").strip()):
             errors.append(text)
     ownership = Ownership(parents)
-    steps = (_step(stack, urn, ownership.owner(urn), change) for urn, change in changes.items() if change.operations)
+    steps = (_step(stack, urn, ownership.owner(urn), events) for urn, events in changes.items())
     return RunLog(tuple(steps), tuple(dict.fromkeys(errors)))
 
 
-def _note(changes: dict[str, _Change], metadata: Mapping[str, Any]) -> None:
-    urn, operation = metadata["urn"], _OPERATIONS.get(metadata["op"])
-    state = metadata.get("new") or metadata.get("old") or {}
-    is_of_state = type_of(urn).startswith("pulumi:") or type_of(urn) == resource_types.STACK_OWNER
-    if operation is None or not state.get("custom") or is_of_state:
-        return
-    change = changes.setdefault(urn, _Change())
-    change.operations.add(operation)
-    change.keys += metadata.get("keys") or []
-    change.differences += list(metadata.get("detailedDiff") or metadata.get("diffs") or [])
-    change.old = change.old or metadata.get("old")
-    change.new = change.new or metadata.get("new")
-
-
-def _step(stack: str, urn: str, owner: ResourceOwner, change: _Change) -> ResourceStep:
+def _step(stack: str, urn: str, owner: ResourceOwner, events: Sequence[Mapping[str, Any]]) -> ResourceStep:
+    """The step of one URN, by the metadata of its events."""
+    operations = {_OPERATIONS[event["op"]] for event in events}
     # A deletion and a creation under one URN are a replacement as well.
-    is_replaced = Operation.REPLACE in change.operations or {Operation.CREATE, Operation.DELETE} <= change.operations
-    operation = Operation.REPLACE if is_replaced else next(iter(change.operations))
-    properties = () if operation is Operation.DELETE else (change.keys or change.differences)
+    is_replaced = Operation.REPLACE in operations or {Operation.CREATE, Operation.DELETE} <= operations
+    operation = Operation.REPLACE if is_replaced else next(iter(operations))
+    keys = [key for event in events for key in event.get("keys") or ()]
+    differences = [path for event in events for path in event.get("detailedDiff") or event.get("diffs") or ()]
+    old, new = (next((event[side] for event in events if event.get(side)), {}) for side in ("old", "new"))
+    # The pods of a Deployment restart if its template changes.
+    templates = [((state.get("inputs") or {}).get("spec") or {}).get("template") for state in (old, new)]
+    is_changed = operation is Operation.UPDATE and templates[0] != templates[1]
     return ResourceStep(
         stack,
         operation,
         type_of(urn),
         name_of(urn),
         owner,
-        tuple(dict.fromkeys(properties)),
-        is_protected=bool((change.old or {}).get("protect")),
-        restarts=type_of(urn) == resource_types.DEPLOYMENT and _restarts(operation, change),
+        () if operation is Operation.DELETE else tuple(dict.fromkeys(keys or differences)),
+        is_protected=bool(old.get("protect")),
+        restarts=type_of(urn) == resource_types.DEPLOYMENT and (is_replaced or is_changed),
     )
-
-
-def _restarts(operation: Operation, change: _Change) -> bool:
-    """Whether pods restart: those of a Deployment whose template changes."""
-    if operation is not Operation.UPDATE:
-        return operation is Operation.REPLACE
-    old, new = (((state or {}).get("inputs") or {}).get("spec") or {} for state in (change.old, change.new))
-    return bool(old.get("template") != new.get("template"))
 
 
 _SIGNS: Final = {Operation.CREATE: "+", Operation.UPDATE: "~", Operation.REPLACE: "+-", Operation.DELETE: "-"}
