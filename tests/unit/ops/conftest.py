@@ -135,12 +135,6 @@ class FakeEngine:
             text = json.dumps(entries[page * 20 : page * 20 + 20])
             (self.folder / f"history.{page + 1}.json").write_text(text)
 
-    def has_run(self, **infra_ids: str) -> None:
-        """The last complete run had these hosted clusters, by name with their infraID, and nothing else."""
-        specifications = {name: {"infraID": infra_id} for name, infra_id in infra_ids.items()}
-        clusters = {name: {"controlPlane": {}, "hostedClusterSpec": spec} for name, spec in specifications.items()}
-        self.has({"hostedClusters": clusters})
-
     def plans(self, *steps: Mapping[str, Any], errors: Sequence[Mapping[str, Any]] = ()) -> None:
         """These are the steps of a preview, as far as they are its targets'; by default every schedule renews."""
         (self.folder / "plan.json").write_text(json.dumps({"steps": steps, "diagnostics": errors}))

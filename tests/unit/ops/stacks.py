@@ -153,18 +153,13 @@ def running(url: str) -> dict[str, Any]:
 
 def local_environment(state: Path, kubeconfig: Path) -> LocalEnvironment:
     """What a local cloud writes down in its state directory; but for the Kubernetes API nothing answers."""
+    tls = ("arm", "graph", "key_vault", "blob", "kubernetes")
     return LocalEnvironment(
         authority_host="https://127.0.0.1:1/",
-        arm_endpoint="https://127.0.0.1:1",
-        graph_endpoint="https://127.0.0.1:1",
-        key_vault_endpoint="https://127.0.0.1:1",
-        blob_endpoint="https://127.0.0.1:1",
-        imds_endpoint="http://127.0.0.1:1",
-        proxy_endpoint="http://127.0.0.1:1",
-        control_endpoint="http://127.0.0.1:1",
+        **{f"{name}_endpoint": "https://127.0.0.1:1" for name in tls},
+        **{f"{name}_endpoint": "http://127.0.0.1:1" for name in ("imds", "proxy", "control")},
         ca_file=f"{state}/ca.pem",
         cluster="builtin",
-        kubernetes_endpoint="https://127.0.0.1:1",
         kubeconfig=str(kubeconfig),
         state_dir=str(state),
         mounts_dir=f"{state}/mounts",

@@ -138,7 +138,7 @@ def test_up_passes_options_to_the_engine_and_ends_with_the_status(engine: FakeEn
 
 def test_an_engine_that_fails_is_an_error_and_nothing_follows(engine: FakeEngine, idstack: Idstack) -> None:
     engine.ends_with(255)
-    engine.has_run(hc1="hc1")
+    engine.has(outputs())
     printed = idstack("up", "--stack", "dev")
     told = "idstack: `pulumi up` ended with code 255; the reason is printed above\n"
     assert (printed.code, printed.error) == (1, told)
@@ -146,7 +146,7 @@ def test_an_engine_that_fails_is_an_error_and_nothing_follows(engine: FakeEngine
 
 
 def test_preview_and_down_of_another_stack_are_the_engines(engine: FakeEngine, idstack: Idstack) -> None:
-    engine.has_run(hc1="hc1")
+    engine.has(outputs())
     assert idstack("preview", "--stack", "dev", "--json", "--diff").code == 0
     down = idstack("down", "--stack", "dev", "--json")
     looked = "stack export --stack dev --non-interactive"

@@ -66,9 +66,3 @@ def test_what_cannot_be_drawn_or_written_is_refused_by_name(
     assert "--output graph.html" in on_a_terminal.error
     assert f"idstack: the graph cannot be written: [Errno 2] No such file or directory: '{file}'" in unwritten.error
     assert 'the stack dev has no hosted cluster hc3; it has hc1, hc2; did you mean "hc' in unknown.error
-
-
-def test_status_leads_to_the_graph(idstack: Idstack) -> None:
-    line = idstack("status", "--stack", "dev").output.splitlines()[-1]
-
-    assert line == "the whole chain as a page: .venv/bin/idstack graph --stack dev --output graph.html"

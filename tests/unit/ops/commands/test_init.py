@@ -35,18 +35,6 @@ def project(project: Path, monkeypatch: pytest.MonkeyPatch, engine: FakeEngine) 
     return project
 
 
-def azure_cli(project: Path, monkeypatch: pytest.MonkeyPatch, **account: str) -> None:
-    """`az account show` prints this account."""
-    folder = project.parent / "az"
-    folder.mkdir()
-    (folder / "account.json").write_text(
-        json.dumps({"tenantId": TENANT, "id": SUBSCRIPTION, "environmentName": "AzureCloud", **account})
-    )
-    (folder / "az").write_text(f'#!/bin/sh\n[ "$*" = "account show --output json" ] && cat "{folder}/account.json"\n')
-    (folder / "az").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
-
-
 def file(project: Path) -> Path:
     return project / "Pulumi.dev.yaml"
 
@@ -78,7 +66,12 @@ def test_one_command_writes_the_file_and_makes_the_stack(project: Path, idstack:
 def test_the_login_of_the_azure_cli_is_taken_unless_a_variable_contradicts_it(
     project: Path, idstack: Idstack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    azure_cli(project, monkeypatch, environmentName="AzureUSGovernment")
+    folder = project.parent / "az"
+    folder.mkdir()
+    account = json.dumps({"tenantId": TENANT, "id": SUBSCRIPTION, "environmentName": "AzureUSGovernment"})
+    (folder / "az").write_text(f"#!/bin/sh\n[ \"$*\" = 'account show --output json' ] && echo '{account}'\n")
+    (folder / "az").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
     monkeypatch.delenv("ARM_SUBSCRIPTION_ID")
     monkeypatch.setenv("ARM_TENANT_ID", SUBSCRIPTION)
 
@@ -200,8 +193,16 @@ def test_a_key_of_a_vault_encrypts_the_state(
     assert (other.code, "Pulumi.dev.yaml names azurekeyvault://" in other.error) == (1, True)
 
 
-def test_a_second_run_changes_nothing(project: Path, idstack: Idstack, engine: FakeEngine) -> None:
-    idstack("init", "dev", *OPTIONS)
+@pytest.mark.parametrize("text", [stack_text(SAMPLE), "\n"], ids=["the sample", "an empty file"])
+def test_a_second_run_goes_on_where_the_first_ended_and_then_changes_nothing(
+    project: Path, idstack: Idstack, engine: FakeEngine, text: str
+) -> None:
+    file(project).write_text(text)  # which gives way
+    engine.ends_with(1)
+    assert idstack("init", "dev", *OPTIONS).code == 1
+    assert written(file(project).read_text())["resourceGroup"] == "contoso-dev"
+    engine.ends_with(0)
+    assert "stack dev: registered" in idstack("init", "dev", "--yes").output
     file(project).write_text(file(project).read_text() + "encryptionsalt: v1:x\n")
     before = file(project).read_text()
     engine.has_stacks("dev")
@@ -211,18 +212,7 @@ def test_a_second_run_changes_nothing(project: Path, idstack: Idstack, engine: F
         assert (printed.code, printed.error) == (0, "")
         assert "Pulumi.dev.yaml: left as it is" in printed.output
     assert file(project).read_text() == before
-    assert len([call for call in engine.calls if call.startswith("stack init")]) == 1
-
-
-def test_a_run_that_was_cut_off_before_the_stack_goes_on(project: Path, idstack: Idstack, engine: FakeEngine) -> None:
-    engine.ends_with(1)
-    assert idstack("init", "dev", *OPTIONS).code == 1
-    assert file(project).exists()
-
-    engine.ends_with(0)
-    printed = idstack("init", "dev", "--yes")
-    assert (printed.code, printed.error) == (0, "")
-    assert "stack dev: registered" in printed.output
+    assert len([call for call in engine.calls if call.startswith("stack init")]) == 2
 
 
 @pytest.mark.parametrize(
@@ -268,16 +258,6 @@ def test_the_backend_is_recorded_in_a_file_that_names_none(project: Path, idstac
     assert written(file(project).read_text()) == written(whole)
     other = idstack("init", "dev", "--yes", "--backend", "file:///elsewhere")
     assert (other.code, f"Pulumi.dev.yaml has idstack:backend: {BACKEND}" in other.error) == (1, True)
-
-
-@pytest.mark.parametrize("text", [stack_text(SAMPLE), "\n"])
-def test_the_sample_gives_way_as_an_empty_file_does(
-    project: Path, idstack: Idstack, engine: FakeEngine, text: str
-) -> None:
-    file(project).write_text(text)
-
-    assert idstack("init", "dev", *OPTIONS).code == 0
-    assert written(file(project).read_text())["resourceGroup"] == "contoso-dev"
 
 
 @pytest.mark.parametrize(

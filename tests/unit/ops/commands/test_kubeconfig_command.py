@@ -16,37 +16,29 @@ TENANT = "99999999-8888-4777-8666-555555555555"
 AKS = "6dae42f8-4368-4678-94ff-3960e28e3630"
 
 
-def legacy(**config: str) -> dict[str, Any]:
-    provider = {
-        "name": "azure",
-        "config": {
-            "apiserver-id": AKS,
-            "tenant-id": TENANT,
-            "environment": "AzureChinaCloud",
-            "access-token": "old",
-            **config,
-        },
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "c", "cluster": {"server": "https://c"}}],
-        "contexts": [
-            {"name": "aks", "context": {"cluster": "c", "user": "u"}},
-            {"name": "aws", "context": {"cluster": "c", "user": "eks"}},
-        ],
-        "users": [
-            {"name": "u", "user": {"auth-provider": provider}},
-            {"name": "eks", "user": {"exec": {"command": "aws"}}},
-        ],
-        "current-context": "aks",
-    }
+LEGACY = f"""\
+apiVersion: v1
+kind: Config
+clusters:
+  - {{name: c, cluster: {{server: "https://c"}}}}
+contexts:
+  - {{name: aks, context: {{cluster: c, user: u}}}}
+  - {{name: aws, context: {{cluster: c, user: eks}}}}
+users:
+  - name: u
+    user:
+      auth-provider:
+        name: azure
+        config: {{apiserver-id: {AKS}, tenant-id: {TENANT}, environment: AzureChinaCloud, access-token: old}}
+  - {{name: eks, user: {{exec: {{command: aws}}}}}}
+current-context: aks
+"""
 
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
     file = tmp_path / "old.yaml"
-    file.write_text(yaml.safe_dump(legacy()))
+    file.write_text(LEGACY)
     return file
 
 
@@ -92,7 +84,7 @@ def test_what_cannot_be_converted_leaves_the_file_as_it_is(
 
 def foreign(tmp_path: Path, host: str, server_id: str = AKS, **cluster: Any) -> Path:
     """A kubeconfig of somebody else's, whose user signs in at this host for this server."""
-    document = legacy()
+    document = yaml.safe_load(LEGACY)
     document["clusters"][0]["cluster"] |= cluster
     options = ["--tenant-id", TENANT, "--server-id", server_id, "--authority-host", host]
     arguments = ["get-token", "--login", "spn", *options]
