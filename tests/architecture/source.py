@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -34,6 +34,13 @@ def module_of(file: Path) -> str:
 def nodes(file: Path) -> Sequence[ast.AST]:
     """Every node of a file's syntax tree."""
     return tuple(ast.walk(ast.parse(file.read_text(encoding="utf-8"), str(file))))
+
+
+def constants(rooms: Iterable[str]) -> Iterator[tuple[Path, ast.Constant]]:
+    """Every constant of these rooms, with its file."""
+    return (
+        (file, node) for room in rooms for file in files(room) for node in nodes(file) if isinstance(node, ast.Constant)
+    )
 
 
 def place(file: Path, line: int) -> str:

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from identity.catalogue import CONTROL_PLANE
-from tests.architecture.source import ROOT, files, nodes, place
+from tests.architecture.source import ROOT, constants, files, nodes, place
 
 ROOMS: Final = ("identity", "plugin", "components", "provider", "ops", "__main__")
 CATALOGUE: Final = ROOT / "identity/catalogue.py"
@@ -32,12 +32,7 @@ def test_a_secret_provider_class_is_named_in_the_catalogue_alone(name: str) -> N
 @pytest.mark.parametrize("name", FIELDS)
 def test_an_identitys_field_is_named_in_the_catalogue_alone(name: str) -> None:
     assert f'"{name}"' in CATALOGUE.read_text(encoding="utf-8")
-    assert not [
-        place(file, node.lineno)
-        for file in other_files()
-        for node in nodes(file)
-        if isinstance(node, ast.Constant) and node.value == name
-    ]
+    assert not [place(file, node.lineno) for file, node in constants(ROOMS) if node.value == name and file != CATALOGUE]
 
 
 def test_no_decision_depends_on_which_identity_it_is() -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from typing import Final
 
 import pytest
 
 from identity import resource_types
 from localcloud.testing.plugins import AZURE_NATIVE as RESOURCES
-from tests.architecture.source import ROOT, files, nodes, place
+from tests.architecture.source import ROOT, constants, place
 
 ROOMS: Final = ("identity", "components", "provider", "ops", "policies")
 NAMES: Final = {name: value for name, value in vars(resource_types).items() if name.isupper()}
@@ -19,14 +18,8 @@ CATALOGUE: Final = ROOT / "identity/catalogue.py"
 
 
 def test_no_other_file_spells_one() -> None:
-    assert not [
-        place(file, node.lineno)
-        for room in ROOMS
-        for file in files(room)
-        if file not in (TABLE, CATALOGUE)
-        for node in nodes(file)
-        if isinstance(node, ast.Constant) and node.value in NAMES.values()
-    ]
+    found = [(file, node) for file, node in constants(ROOMS) if node.value in NAMES.values()]
+    assert not [place(file, node.lineno) for file, node in found if file not in (TABLE, CATALOGUE)]
 
 
 @pytest.mark.parametrize("name", sorted(name for name, value in NAMES.items() if value in RESOURCES))

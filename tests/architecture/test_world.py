@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 from typing import Final
 
 import pytest
 
-from tests.architecture.source import ROOT, files, imports, nodes, place
+from tests.architecture.source import ROOT, constants, files, imports, place
 
 # Packages that take what `ops/world` has read, or ask no cloud at all.
 JUDGES: Final = ("doctor", "graph", "fleet", "rehearsal")
@@ -42,10 +41,5 @@ def test_azure_and_the_cluster_are_read_by_the_world_alone(package: str, clients
 
 def test_each_kind_of_document_has_one_parser() -> None:
     parsers = {key: ROOT / module for key, module in PARSERS.items()}
-    assert not [
-        place(file, node.lineno)
-        for room in ("identity", "components", "provider", "ops")
-        for file in files(room)
-        for node in nodes(file)
-        if isinstance(node, ast.Constant) and node.value in parsers and parsers[node.value] != file
-    ]
+    found = constants(("identity", "components", "provider", "ops"))
+    assert not [place(file, node.lineno) for file, node in found if parsers.get(str(node.value), file) != file]
