@@ -79,11 +79,9 @@ class GraphWorld:
 
     def sources(self) -> Status:
         """What the graph is built from."""
-        self.outputs.setdefault("keyVaultId", VAULT_ID)
-        self.outputs.setdefault("keyVaultName", "kv-idstack-prod")
-        self.outputs.setdefault("keyVaultUri", "https://kv-idstack-prod.vault.azure.net/")
-        self.outputs.setdefault("keyVaultUserClientId", CLIENT)
-        found: Any = self.outputs
+        name = "kv-idstack-prod"
+        vault = {"keyVaultId": VAULT_ID, "keyVaultName": name, "keyVaultUri": f"https://{name}.vault.azure.net/"}
+        found: Any = {**vault, "keyVaultUserClientId": CLIENT, **self.outputs}
         user = assignment(grants(None), KEY_VAULT_SECRETS_USER_ROLE.guid, VAULT_ID)
         return Status(
             stack="prod",

@@ -81,11 +81,17 @@ def test_a_reader_with_a_role_on_each_secret_holds_it_there() -> None:
     assert secret in behind(graph, role, Relation.AT)
 
 
-def test_what_was_not_read_is_not_known_to_be_well() -> None:
+def test_what_was_not_read_or_checked_is_not_known_to_be_well() -> None:
     graph = build(with_results(one_identity().sources()))
 
     kinds = (NodeKind.SECRET, NodeKind.IDENTITY, NodeKind.HOSTED_CLUSTER)
     assert {the(kind, graph).health for kind in kinds} == {Health.UNKNOWN}
+    place: Any = {"cluster": "hc1", "identity": ROW.field, "stage": Stage.SIGN_IN, "check": "registration"}
+    unmade = CheckResult(**place, status=CheckStatus.NOT_CHECKED, evidence="403: it takes Application.Read.All")
+    graph = probed(one_identity(), found=unmade)
+    identity = the(NodeKind.IDENTITY, graph)
+    assert (identity.health, identity.reason) == (Health.UNKNOWN, unmade.evidence)
+    assert the(NodeKind.HOSTED_CLUSTER, graph).health is Health.UNKNOWN
 
 
 def test_a_chain_leads_from_the_hosted_cluster_to_the_scopes() -> None:
@@ -109,13 +115,9 @@ def test_a_chain_leads_from_the_hosted_cluster_to_the_scopes() -> None:
     [own] = behind(graph, user, Relation.HOLDS)
     assert (vault.kind, user.kind) == (NodeKind.VAULT, NodeKind.KEY_VAULT_USER)
     assert behind(graph, own, Relation.AT) == [vault]
-
-
-def test_a_role_assignment_of_an_unknown_cluster_is_in_no_graph() -> None:
     world = one_identity()
     world.resources = assignment(role_grants(identity("hc2", ROW.field)), ROW.hypershift.role.guid, VAULT_ID)
-
-    assert [role.cluster for role in world.graph().of_kind(NodeKind.ROLE)] == [None]
+    assert [role.cluster for role in world.graph().of_kind(NodeKind.ROLE)] == [None], "of an unknown cluster"
 
 
 @pytest.mark.parametrize(
@@ -173,10 +175,8 @@ def test_a_refused_sign_in_is_the_pods_and_a_refused_proof_call_the_roles() -> N
     no_role = probed(one_identity(), answered("probe-0", forbidden))
     [role] = [node for node in no_role.of_kind(NodeKind.ROLE) if node.cluster]
 
-    assert (the(NodeKind.POD, no_sign_in).health, the(NodeKind.POD, no_sign_in).reason) == (
-        Health.ERROR,
-        "AADSTS700027",
-    )
+    pod = the(NodeKind.POD, no_sign_in)
+    assert (pod.health, pod.reason) == (Health.ERROR, "AADSTS700027")
     assert [node.health for node in no_sign_in.of_kind(NodeKind.ROLE) if node.cluster] == [Health.UNKNOWN]
     assert (the(NodeKind.POD, no_role).health, role.health, role.reason) == (Health.OK, Health.ERROR, "403 Forbidden")
 
@@ -254,25 +254,12 @@ def test_a_cluster_alone_keeps_what_it_shares_and_nothing_of_others() -> None:
     assert {NodeKind.VAULT, NodeKind.KEY_VAULT_USER, NodeKind.SCOPE} <= {node.kind for node in one.nodes}
     assert all({edge.source, edge.target} <= by_id(one).keys() for edge in one.edges)
     assert all("cluster-03" in node.name for node in one.of_kind(NodeKind.SCOPE))
-
-
-def test_a_stack_without_clusters_has_vault_and_reader_alone() -> None:
-    graph = GraphWorld().graph()
-
-    assert (graph.clusters, {node.kind for node in graph.nodes}) == (
-        [],
-        {NodeKind.VAULT, NodeKind.KEY_VAULT_USER, NodeKind.ROLE},
-    )
-
-
-def test_the_first_certificate_to_expire_is_a_clusters_expiry() -> None:
-    graph = small_cluster().graph()
-
-    expiry = graph.expiry("hc1")
-
+    empty, small = GraphWorld().graph(), small_cluster().graph()
+    alone = {NodeKind.VAULT, NodeKind.KEY_VAULT_USER, NodeKind.ROLE}
+    assert (empty.clusters, {node.kind for node in empty.nodes}) == ([], alone)
+    expiry = small.expiry("hc1")
     assert expiry is not None
-    assert (expiry - NOW).days == 9
-    assert graph.expiry("hc2") is None
+    assert ((expiry - NOW).days, small.expiry("hc2")) == (9, None), "the first certificate to expire"
 
 
 def test_every_identity_of_the_catalogue_is_in_the_graph() -> None:
@@ -366,26 +353,9 @@ def test_a_finding_and_its_fix_are_on_its_node_the_identity_and_the_cluster(
     assert {dict(node.facts)["fix"] for node in broken.values()} == {"`try`"}
     reasons = {node.reason for node in broken.values()}
     assert reasons == {evidence, f"{ROW.field}: {evidence}"}
-
-
-def test_an_identity_of_which_a_check_was_not_made_is_not_known() -> None:
-    place: Any = {"cluster": "hc1", "identity": ROW.field, "stage": Stage.SIGN_IN, "check": "registration"}
-    unmade = CheckResult(**place, status=CheckStatus.NOT_CHECKED, evidence="403: it takes Application.Read.All")
-
-    graph = probed(one_identity(), found=unmade)
-
-    identity = the(NodeKind.IDENTITY, graph)
-    assert (identity.health, identity.reason) == (Health.UNKNOWN, unmade.evidence)
-    assert the(NodeKind.HOSTED_CLUSTER, graph).health is Health.UNKNOWN
-
-
-def test_a_finding_about_every_probe_is_on_a_pod_whose_probe_is_silent() -> None:
-    place: Any = {"cluster": "hc1", "identity": ROW.field, "stage": Stage.VOLUME, "check": "pod"}
-    found = CheckResult(**place, status=CheckStatus.BROKEN, evidence="its probes do not answer", fix="`start`")
-
-    graph = probed(one_identity(), ProbeResult("probe-0", None, "silent"), found=found)
-
-    assert dict(the(NodeKind.POD, graph).facts)["fix"] == "`start`"
+    of_every_probe = CheckResult(**{**place, "check": "pod"}, status=CheckStatus.BROKEN, evidence="none", fix="`start`")
+    silent = probed(one_identity(), ProbeResult("probe-0", None, "silent"), found=of_every_probe)
+    assert dict(the(NodeKind.POD, silent).facts)["fix"] == "`start`"
 
 
 def test_what_is_broken_without_a_finding_names_the_doctor() -> None:

@@ -50,12 +50,10 @@ def test_the_parts_of_a_replacement_are_one_step_with_its_reason() -> None:
     step = only(*parts, event("delete-replaced"))
 
     assert (step.operation, step.properties, step.kind) == (Operation.REPLACE, ("scope",), ResourceKind.ROLE)
-
-
-def test_an_update_names_what_differs() -> None:
-    step = only(event("update", detailedDiff={"spec.template": {}, "tags.team": {}}, diffs=["spec", "tags"]))
-
-    assert step.properties == ("spec.template", "tags.team")
+    update = only(event("update", detailedDiff={"spec.template": {}, "tags.team": {}}, diffs=["spec", "tags"]))
+    assert update.properties == ("spec.template", "tags.team"), "an update names what differs"
+    assert only(event("delete", old={"custom": True, "protect": True})).is_protected
+    assert not only(event("delete")).is_protected
 
 
 @pytest.mark.parametrize(
@@ -74,11 +72,6 @@ def test_what_changes_no_resource_is_no_step(line: str) -> None:
     assert read([line], "dev").steps == ()
 
 
-def test_what_the_state_protects_is_known() -> None:
-    assert only(event("delete", old={"custom": True, "protect": True})).is_protected
-    assert not only(event("delete")).is_protected
-
-
 @pytest.mark.parametrize(
     ("old", "new", "restarts"),
     [
@@ -92,9 +85,6 @@ def test_pods_start_anew_with_another_template(old: dict[str, Any], new: dict[st
     }
 
     assert only(event("update", _DEPLOYMENT, **states)).restarts is restarts
-
-
-def test_a_new_deployment_restarts_nothing_and_a_replaced_one_does() -> None:
     assert not only(event("create", _DEPLOYMENT)).restarts
     assert only(event("replace", _DEPLOYMENT)).restarts
 
@@ -194,10 +184,6 @@ def test_a_failed_preview_has_a_table_too(engine: FakeEngine, idstack: Idstack, 
     assert idstack("preview", "--stack", "dev", "--markdown", str(tmp_path / "table.md")).code == 1
 
     assert (tmp_path / "table.md").read_text() == "**failed**\n\n    a bad value\n"
-
-
-def test_a_table_that_cannot_be_written_is_refused(engine: FakeEngine, idstack: Idstack) -> None:
     printed = idstack("preview", "--stack", "dev", "--markdown", "/no/such/folder/table.md")
-
     assert printed.code == 1
     assert printed.error.splitlines()[-1].startswith("idstack: the table cannot be written: ")

@@ -47,6 +47,8 @@ def test_days_left_are_rounded_down_and_negative_afterwards() -> None:
     assert only("ingress").days_left(NOW) == 89, "seven minutes short of ninety days"
     assert only("ingress", notAfter="2026-11-21T16:00:00Z").days_left(NOW) == -1
     assert only("ingress", notAfter=None).days_left(NOW) is None
+    row = only("ingress", notAfter="2027-02-19T18:50:04+02:00", renewAfter=None)
+    assert row.to_json(NOW).items() >= {"notAfter": "2027-02-19T16:50:04Z", "renewAfter": None}.items()
 
 
 def test_the_document_for_scripts_has_every_fact_of_the_row() -> None:
@@ -63,13 +65,6 @@ def test_the_document_for_scripts_has_every_fact_of_the_row() -> None:
         "thumbprint": "9F3A6C1B0D2E4F5A6B7C8D9E0F1A2B3C4D5E6F70",
         "mounts": [{"pod": "probe-ingress-0", "report": report(), "problem": None}],
     }
-
-
-def test_dates_are_utc_whatever_offset_they_were_written_with() -> None:
-    row = only("ingress", notAfter="2027-02-19T18:50:04+02:00", renewAfter=None)
-    assert row.not_after == datetime(2027, 2, 19, 16, 50, 4, tzinfo=UTC)
-    document = row.to_json(NOW)
-    assert (document["notAfter"], document["renewAfter"]) == ("2027-02-19T16:50:04Z", None)
 
 
 CLIENT = "6f2c1e7a-0000-4000-8000-00000000aaaa"
