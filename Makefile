@@ -140,7 +140,7 @@ golden: setup ## Write the reviewed messages, the output of `idstack status` and
 	@$(PYTHON) -m pytest -n 0 tests/unit/identity/settings/test_golden.py $(WRITTEN_GOLDEN)
 
 WRITTEN_GOLDEN := tests/unit/ops/commands/test_status_golden.py tests/unit/ops/doctor/test_report.py tests/unit/ops/graph/test_forms.py \
-	tests/unit/ops/fleet/test_render.py tests/unit/ops/stack/test_failures.py
+	tests/unit/ops/fleet/test_render.py tests/unit/ops/stack/test_failures.py tests/unit/ops/stack/test_plugins.py
 E2E := tests/apiserver tests/e2e tests/engine/test_changes.py tests/engine/test_lifecycle.py
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
