@@ -113,46 +113,18 @@ class Identity:
 
     def renewal(self) -> list[Any]:
         """The steps of a renewal of slot b."""
-        schedule = _INPUTS[RenewedType.SCHEDULE]
-        certificate = _INPUTS[RenewedType.CERTIFICATE]
-        return [
-            step(
-                "update",
-                self.schedule,
-                schedule,
-                {
-                    **schedule,
-                    "current": "b",
-                    "b": {**SLOT, "generation": 3},
-                    "renewal": "slot b",
-                    "delivered": {"name": "a1"},
-                },
-            ),
-            step(
-                "replace",
-                self.of_slot("certificate", "b"),
-                certificate,
-                {**certificate, "generation": 2, "notBefore": "2026-03-01T00:00:00Z"},
-            ),
-            step(
-                "replace",
-                self.of_slot("registration", "b"),
-                _INPUTS[RenewedType.REGISTRATION],
-                {
-                    **_INPUTS[RenewedType.REGISTRATION],
-                    "value": "another",
-                    "keyId": "another",
-                    "endDate": "2026-06-01T00:00:00Z",
-                },
-            ),
-            step(
-                "update",
-                self.of_slot("gate", "b"),
-                _INPUTS[RenewedType.GATE],
-                {**_INPUTS[RenewedType.GATE], "thumbprint": "BB", "registration": "another"},
-            ),
-            step("update", self.secret, SECRET, RENEWED_SECRET),
+        schedule = {"current": "b", "b": {**SLOT, "generation": 3}, "renewal": "slot b", "delivered": {"name": "a1"}}
+        certificate = {"generation": 2, "notBefore": "2026-03-01T00:00:00Z"}
+        registration = {"value": "another", "keyId": "another", "endDate": "2026-06-01T00:00:00Z"}
+        gate = {"thumbprint": "BB", "registration": "another"}
+        changes: list[tuple[str, str, Any, dict[str, Any]]] = [
+            ("update", self.schedule, _INPUTS[RenewedType.SCHEDULE], schedule),
+            ("replace", self.of_slot("certificate", "b"), _INPUTS[RenewedType.CERTIFICATE], certificate),
+            ("replace", self.of_slot("registration", "b"), _INPUTS[RenewedType.REGISTRATION], registration),
+            ("update", self.of_slot("gate", "b"), _INPUTS[RenewedType.GATE], gate),
+            ("update", self.secret, SECRET, RENEWED_SECRET),
         ]
+        return [step(operation, urn, before, {**before, **new}) for operation, urn, before, new in changes]
 
 
 def outputs_of(*identities: Identity, **dates: str) -> dict[str, Any]:

@@ -110,19 +110,6 @@ def test_what_belongs_to_no_identity_stops_the_run(stack: FakeEngine, idstack: I
     )
 
 
-def test_an_identity_whose_first_up_did_not_end_is_left_out(stack: FakeEngine, idstack: Idstack) -> None:
-    stack.has_resources(
-        *_DISK.resources(), *(resource for resource in _KMS.resources() if resource["urn"] != _KMS.secret)
-    )
-    stack.plans(*_DISK.renewal(), *_KMS.renewal())
-
-    printed = idstack("renew", "--stack", "dev")
-
-    assert printed.code == 0
-    assert "hc1/kms: left out" in printed.output
-    assert _asked(stack, "preview") == [["hc1-disk-entra-schedule"]]
-
-
 def test_a_stack_without_certificates_has_nothing_to_renew(engine: FakeEngine, idstack: Idstack) -> None:
     engine.has_resources()
 
@@ -132,6 +119,13 @@ def test_a_stack_without_certificates_has_nothing_to_renew(engine: FakeEngine, i
     assert printed.error == (
         "idstack: the stack dev has no certificate to renew: `.venv/bin/idstack up --stack dev` issues the first\n"
     )
+    _has(engine)
+    engine.has_resources(
+        *_DISK.resources(), *(resource for resource in _KMS.resources() if resource["urn"] != _KMS.secret)
+    )
+    engine.plans(*_DISK.renewal(), *_KMS.renewal())
+    assert "hc1/kms: left out" in idstack("renew", "--stack", "dev").output, "its first `up` did not end"
+    assert _asked(engine, "preview") == [["hc1-disk-entra-schedule"]]
     engine.has({"hostedClusters": {"hc2": {"controlPlane": {}}}})
     engine.has_resources()
     of_workload_identities = idstack("renew", "--stack", "dev")

@@ -42,11 +42,8 @@ def into_pipes(statement: str) -> tuple[str, str]:
 
 
 def _command(statement: str) -> list[str]:
-    return [
-        sys.executable,
-        "-c",
-        f"from ops.commands.options import Screen\nscreen = Screen(as_json=False)\n{statement}",
-    ]
+    screen = "from ops.commands.options import Screen\nscreen = Screen(as_json=False)\n"
+    return [sys.executable, "-c", f"{screen}{statement}"]
 
 
 def _environment() -> dict[str, str]:
@@ -60,12 +57,9 @@ def _read(descriptor: int) -> bytes:
         return b""
 
 
-@pytest.mark.parametrize("columns", [60, 80, 200])
-def test_a_terminal_has_its_own_width(columns: int) -> None:
-    assert on_a_terminal("print(screen.console.width)", columns=columns) == f"{columns}\n"
-
-
 def test_a_long_line_is_left_to_the_terminal_to_wrap() -> None:
+    for columns in (60, 200):
+        assert on_a_terminal("print(screen.console.width)", columns=columns) == f"{columns}\n", "its own width"
     statement = f"screen.console.print({LONG!r})"
     named = "[/vaults/kv] and [secret] of idstack:id:hc1"  # neither a style nor an emoji
     assert on_a_terminal(statement, columns=80) == f"{LONG}\n"

@@ -39,18 +39,11 @@ def test_an_identity_is_its_schedule_both_slots_and_the_secret_there_yet_or_not(
         _DISK.secret,
     }
     assert disk.dependents == {_DISK.secret_provider_class}
-
-
-def test_an_identity_without_a_stored_credential_has_no_secret() -> None:
-    [found] = renewable([recorded for recorded in _DISK.resources() if recorded["urn"] != _DISK.secret])
-
-    assert found.secret is None
-
-
-def test_a_renewal_is_all_of_these_steps() -> None:
-    verdict = _judged(*_DISK.renewal())
-
-    assert verdict == Verdict(renewed=(_identities()[0],), refused={}, blocked=())
+    assert set(disk.targets.values()) == set(kms.targets.values()) == set(RenewedType)
+    [bare] = renewable([recorded for recorded in _DISK.resources() if recorded["urn"] != _DISK.secret])
+    assert bare.secret is None
+    assert _judged(*_DISK.renewal()) == Verdict(renewed=(disk,), refused={}, blocked=())
+    assert _judged(*(step("same", recorded["urn"]) for recorded in _STATE)) == Verdict((), {}, ())
 
 
 def test_the_first_renewal_creates_the_other_slot() -> None:
@@ -69,63 +62,45 @@ def _new(urn: str) -> dict[str, Any]:
     return {**sibling["inputs"], **{key: "renewed" for key in sibling["inputs"] if key not in SETTINGS}}
 
 
-def test_nothing_to_do_renews_nobody() -> None:
-    assert _judged(*(step("same", recorded["urn"]) for recorded in _STATE)) == Verdict((), {}, ())
-
-
-@pytest.mark.parametrize("operation", ["delete", "replace", "create", "import", "delete-replaced"])
-def test_the_secret_is_only_updated(operation: str) -> None:
-    verdict = _judged(*_KMS.renewal(), step(operation, _DISK.secret))
-
-    assert _names(verdict) == ["hc1/kms"]
-    assert verdict.refused == {"hc1/disk": (f"{operation} hc1-disk-credential-secret",)}
-
-
 @pytest.mark.parametrize(
     ("part", "operation"),
     [
-        ("schedule", "delete"),
-        ("schedule", "create"),
-        ("schedule", "replace"),
-        ("certificate", "delete"),
-        ("certificate", "update"),
-        ("registration", "delete"),
-        ("registration", "update"),
-        ("gate", "delete"),
-        ("gate", "replace"),
+        *(("secret", operation) for operation in ("delete", "replace", "create", "import", "delete-replaced")),
+        *(("schedule", operation) for operation in ("delete", "create", "replace")),
+        *((part, operation) for part in ("certificate", "registration") for operation in ("delete", "update")),
+        *(("gate", operation) for operation in ("delete", "replace")),
     ],
 )
 def test_other_operations_are_refused(part: str, operation: str) -> None:
-    urn = _DISK.schedule if part == "schedule" else _DISK.of_slot(part, "a")
+    urn = _urn(part)
+    own = [] if part == "secret" else _DISK.renewal()
 
-    verdict = _judged(*_DISK.renewal(), step(operation, urn))
+    verdict = _judged(*own, *_KMS.renewal(), step(operation, urn))
 
-    assert verdict.renewed == ()
+    assert _names(verdict) == ["hc1/kms"]
     assert verdict.refused == {"hc1/disk": (f"{operation} {urn.rpartition('::')[2]}",)}
+
+
+def _urn(part: str) -> str:
+    return {"schedule": _DISK.schedule, "secret": _DISK.secret}.get(part) or _DISK.of_slot(part, "a")
 
 
 @pytest.mark.parametrize(
     ("part", "setting"),
     [
-        ("schedule", "lifetimeDays"),
-        ("schedule", "renewBeforeDays"),
-        ("registration", "applicationId"),
-        ("certificate", "keySize"),
-        ("certificate", "lifetimeDays"),
-        ("certificate", "commonName"),
-        ("gate", "tenantId"),
-        ("gate", "successes"),
-        ("schedule", "objectEncoding"),
-        ("schedule", "secretName"),
-        ("schedule", "vaultId"),
-        ("secret", "objectEncoding"),
-        ("secret", "secretName"),
-        ("secret", "vaultId"),
-        ("secret", "tags"),
+        *(("schedule", setting) for setting in ("lifetimeDays", "renewBeforeDays")),
+        *(
+            (part, setting)
+            for part in ("schedule", "secret")
+            for setting in ("objectEncoding", "secretName", "vaultId")
+        ),
+        *(("certificate", setting) for setting in ("keySize", "lifetimeDays", "commonName")),
+        *(("gate", setting) for setting in ("tenantId", "successes")),
+        *(("registration", "applicationId"), ("secret", "tags")),
     ],
 )
 def test_a_changed_setting_is_refused(part: str, setting: str) -> None:
-    urn = {"schedule": _DISK.schedule, "secret": _DISK.secret}.get(part) or _DISK.of_slot(part, "a")
+    urn = _urn(part)
     operation = "replace" if part in ("certificate", "registration") else "update"
 
     verdict = _judged(step(operation, urn, inputs={**_of(urn)["inputs"], setting: "other"}))
@@ -256,7 +231,3 @@ def test_the_paths_of_changed_inputs_are_those_of_the_leaves() -> None:
     now = {"tags": {"team": "b", "kept": 1, "cost.center": 1}, "kind": 2, "same": [1]}
 
     assert changed_inputs(before, now) == {"tags.team", 'tags["cost.center"]', "gone", "kind"}
-
-
-def test_the_types_of_a_renewal_are_targets_of_every_identity() -> None:
-    assert all(set(identity.targets.values()) == set(RenewedType) for identity in _identities())
