@@ -9,13 +9,20 @@ from typing import Any, Final
 
 import yaml
 
+from identity.settings.stack_file import require_unique_keys
+
 # Takes a key out of a configuration.
 ABSENT: Final = object()
 
 
 def read(file: Path, words: Mapping[str, object]) -> Any:
-    """What the file has. In its texts `<VNET>` is that word's value, `<x*3>` is xxx; `<ABSENT>` alone is `ABSENT`."""
-    return _filled_in(yaml.safe_load(file.read_text(encoding="utf-8")), words)
+    """What the file has, in which no key occurs twice.
+
+    In its texts `<VNET>` is that word's value, and `<x*3>` is xxx; `<ABSENT>` alone is `ABSENT`.
+    """
+    text = file.read_text(encoding="utf-8")
+    require_unique_keys(text)
+    return _filled_in(yaml.safe_load(text), words)
 
 
 def _filled_in(value: Any, words: Mapping[str, object]) -> Any:

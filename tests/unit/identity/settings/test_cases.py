@@ -1,9 +1,9 @@
 """What must fit together: configurations in `cases/`, and what each is refused for.
 
-A case is the change of a configuration with nothing wrong: a key's path, where a dot at the beginning stands for
-`hostedClusters[0]`, and its value. `clusters` are hosted clusters instead of the one. `refused` has the rule for the
-place of each problem, in the order of the report, which `says` what is listed, as often as it is. A case without it is
-accepted.
+A case changes a configuration with nothing wrong: the path of a key, where a dot at the beginning stands for
+`hostedClusters[0]`, has another value. `clusters` are hosted clusters instead of the one. `refused` has the rule of
+each problem by its place, in the order of the report; without it the configuration is accepted. The report `says` each
+text that is listed, as often as it is listed. `tests/unit/cases.py` fills in what stands in angle brackets.
 """
 
 from __future__ import annotations
