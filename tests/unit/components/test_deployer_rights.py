@@ -44,7 +44,7 @@ ASSIGNMENT = "azure-native:authorization:RoleAssignment"
 
 @pytest.mark.parametrize("name", ["one cluster", "production's roles", "optional identities", "an issuer"])
 def test_the_rights_are_those_that_the_program_uses(program: Program, name: str) -> None:
-    changes = CONFIGURATIONS[name]
+    changes = {**CONFIGURATIONS[name], "clusterSide": "hypershift"}
     made = [resource.inputs for resource in program(**changes).all(ASSIGNMENT)]
     uses = assigned(settings(**changes))
 

@@ -98,7 +98,7 @@ def test_all_that_could_be_taken_for_another_stacks_carries_the_owner_id(stack: 
 
 def test_a_run_that_only_renews_changes_no_owner_id(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IDSTACK_RENEWALS", json.dumps({"hc1-ingress-entra-schedule": "renew"}))
-    recorder = program()
+    recorder = program(clusterSide="hypershift")
 
     assert len(recorder.all("idstack:index:StackOwner")) == 1, "what depends on it in the state comes after it"
     assert [resource.inputs.get("ownerId") for resource in recorder.all(SECRET)] == [None] * len(IDENTITIES)
@@ -155,7 +155,7 @@ def test_vault_and_applications_are_protected_unless_the_settings_say_no(
 ) -> None:
     protected, unprotected = (
         {resource.type for resource in recorder.registered if resource.request.protect}
-        for recorder in (stack, program(protect="false"))
+        for recorder in (stack, program(protect="false", clusterSide="hypershift"))
     )
 
     assert protected == {"azure-native:keyvault:Vault", "azuread:index/application:Application"}

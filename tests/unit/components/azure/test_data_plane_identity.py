@@ -67,7 +67,8 @@ def test_an_identity_that_existed_before_keeps_its_names_and_its_region(program:
         "location": "westeurope",
         "federatedCredentials": {"node": "azure-disk-MI-p-fed-id"},
     }
-    adopted = program(hostedClusters=[hosted_cluster(dataPlaneIdentities={field: given})])
+    cluster = hosted_cluster(dataPlaneIdentities={field: given})
+    adopted = program(hostedClusters=[cluster], clusterSide="hypershift")
 
     identity = adopted.one(IDENTITY, "hc1-data-plane-disk-identity").inputs
     names = {

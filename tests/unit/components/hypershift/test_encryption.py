@@ -44,7 +44,7 @@ def described(recorder: RecordingMonitor) -> Mapping[str, Any]:
 
 
 def test_without_kms_the_outputs_have_nothing_of_its_identity(program: Program) -> None:
-    outputs = described(program(hostedClusters=[hosted_cluster(kms=None)]))
+    outputs = described(program(hostedClusters=[hosted_cluster(kms=None)], clusterSide="hypershift"))
 
     assert "secretEncryption" not in outputs["hostedClusterSpec"]
     assert outputs.keys() & {"encryptionKeys"} == set()

@@ -148,6 +148,7 @@ def test_with_builtin_roles_a_role_is_not_assigned_again_inside_of_its_scope(pro
     recorder = program(
         invokes=lookups(getPrivateZone={"numberOfVirtualNetworkLinks": 1}),
         roles="builtin",
+        clusterSide="hypershift",
         hostedClusters=[hosted_cluster(**inside)],
     )
 
@@ -160,7 +161,7 @@ def test_with_builtin_roles_a_role_is_not_assigned_again_inside_of_its_scope(pro
 def test_a_role_that_an_identity_keeps_is_at_the_same_scopes(program: Program) -> None:
     kept = "7d8bb4e4-6fa7-4545-96cf-20fce11b705d"
     cluster = hosted_cluster(identities={"controlPlaneOperator": {"customRole": kept}})
-    recorder = program(hostedClusters=[cluster])
+    recorder = program(hostedClusters=[cluster], clusterSide="hypershift")
 
     _, scopes = ROLES["control-plane-operator"]
     assert grants(recorder, "hc1-control-plane-operator") == {(kept, scope) for scope in scopes}
@@ -170,7 +171,7 @@ def test_a_role_that_an_identity_keeps_is_at_the_same_scopes(program: Program) -
 def test_an_identity_that_is_off_has_no_key_in_the_specification(program: Program) -> None:
     """The guest's image registry keeps its own: HyperShift skips the control plane's only."""
     cluster = hosted_cluster(identities={"imageRegistry": {"enabled": False}})
-    outputs = program(hostedClusters=[cluster]).outputs_of("hc1")
+    outputs = program(hostedClusters=[cluster], clusterSide="hypershift").outputs_of("hc1")
     identities = outputs["spec"]["platform"]["azure"]["azureAuthenticationConfig"]["managedIdentities"]
 
     assert "imageRegistry" not in identities["controlPlane"]

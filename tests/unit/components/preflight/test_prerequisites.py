@@ -266,7 +266,8 @@ def test_a_plugin_that_is_killed_while_it_is_asked_ends_the_run_in_words(program
 def test_the_secrets_of_all_schedules_are_prefetched(program: Program) -> None:
     clusters = [*with_managed_identity({"secretName": "delivered-elsewhere"}), world.SECOND_CLUSTER]
 
-    stack = program(hostedClusters=clusters, invokes=lookups(getSecret={"properties": {}}))
+    answers = lookups(getSecret={"properties": {}})
+    stack = program(hostedClusters=clusters, invokes=answers, clusterSide="hypershift")
 
     addresses = ("cloud", "tenantId", "vaultId", "secretName")
     decided = [

@@ -100,7 +100,7 @@ def test_it_exports_what_a_stack_with_its_own_vault_exports(
 def test_a_stored_credential_is_looked_up_in_the_shared_vault(program: Program) -> None:
     clusters = with_managed_identity({"secretName": "uamsi-ciro"})
 
-    recorder = program(invokes=exporting(OUTPUTS), **CLUSTER_STACK, hostedClusters=clusters)
+    recorder = program(invokes=exporting(OUTPUTS), **CLUSTER_STACK, hostedClusters=clusters, clusterSide="hypershift")
 
     looked_up = [call.arguments for call in recorder.invoked if call.function == "azure-native:keyvault:getSecret"]
     assert looked_up == [
@@ -230,7 +230,7 @@ def test_the_reader_of_single_secrets_gets_its_role_on_those_of_this_stack(
     program: Program, cluster_stack: RecordingMonitor
 ) -> None:
     outputs = {**OUTPUTS, "keyVaultUserObjectId": ADD_ON["objectId"]}
-    recorder = program(invokes=exporting(outputs), **CLUSTER_STACK)
+    recorder = program(invokes=exporting(outputs), **CLUSTER_STACK, clusterSide="hypershift")
     made = {resource.inputs["scope"] for resource in recorder.registered if resource.name.endswith("-reader-secret")}
 
     assert made == {
