@@ -44,17 +44,6 @@ def test_every_mount_of_the_mapping_is_there_and_no_other() -> None:
     assert got == expected
 
 
-def test_subjects_are_the_superset_of_three_three_and_two() -> None:
-    csi = "system:serviceaccount:openshift-cluster-csi-drivers:azure"
-    registry = "system:serviceaccount:openshift-image-registry"
-
-    assert {row.field: [subject.subject for subject in row.subjects] for row in DATA_PLANE} == {
-        "imageRegistryMSIClientID": [f"{registry}:registry", f"{registry}:cluster-image-registry-operator"],
-        "diskMSIClientID": [f"{csi}-disk-csi-driver-{end}" for end in ("node-sa", "operator", "controller-sa")],
-        "fileMSIClientID": [f"{csi}-file-csi-driver-{end}" for end in ("node-sa", "operator", "controller-sa")],
-    }
-
-
 # HyperShift cmd/infra/azure/identities.go:180-312: field | identity | credentials | namespace:service account
 _WORKLOAD_IDENTITIES = """
 disk                 | disk                   | disk-fed-id-node, disk-fed-id-operator, disk-fed-id-controller     | openshift-cluster-csi-drivers:azure-disk-csi-driver-node-sa, openshift-cluster-csi-drivers:azure-disk-csi-driver-operator, openshift-cluster-csi-drivers:azure-disk-csi-driver-controller-sa
