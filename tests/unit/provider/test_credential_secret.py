@@ -52,11 +52,10 @@ def test_neither_input_nor_output_shows_the_key_and_memory_forgets_it(in_azure: 
     assert keys.find(certificate.thumbprint) is None
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "base64", "hex"])
-def test_the_document_is_stored_in_the_object_encoding(in_azure: ArmWorld, encoding: str) -> None:
-    created(inputs(issued(), objectEncoding=encoding))
+def test_the_document_is_stored_in_the_object_encoding(in_azure: ArmWorld) -> None:
+    created(inputs(issued(), objectEncoding="hex"))
     text = in_azure.vault("GET", f"/secrets/{SECRET}").json()["value"]
-    assert validate(text, now=datetime.now(UTC), object_encoding=encoding).client_id == CLIENT
+    assert validate(text, now=datetime.now(UTC), object_encoding="hex").client_id == CLIENT
 
 
 def test_a_preview_writes_nothing_and_knows_no_version(in_azure: ArmWorld) -> None:
