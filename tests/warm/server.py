@@ -37,56 +37,7 @@ _OWN: Final = (
     "localcloud.runtime.daemon",
     "provider.__main__",
 )
-PACKAGES: Final = (
-    "azure.core.pipeline.transport",
-    "azure.identity",
-    "cryptography.hazmat.primitives.serialization.pkcs12",
-    "cryptography.x509",
-    "grpc",
-    "h11",
-    "httpcore",
-    "httpx",
-    "jwt",
-    "kubernetes",
-    "kubernetes.client.api.core_v1_api",
-    "msal",
-    "msal_extensions",
-    "netrc",
-    "pip._internal.commands.list",
-    "prometheus_client",
-    "pulumi",
-    "pulumi.runtime",
-    "pulumi.runtime.proto.provider_pb2_grpc",
-    "pulumi_azure_native.authorization",
-    "pulumi_azure_native.containerservice",
-    "pulumi_azure_native.dns",
-    "pulumi_azure_native.keyvault",
-    "pulumi_azure_native.managedidentity",
-    "pulumi_azure_native.network",
-    "pulumi_azure_native.privatedns",
-    "pulumi_azure_native.resources",
-    "pulumi_azuread",
-    "pulumi_kubernetes.apiextensions",
-    "pulumi_kubernetes.apps.v1",
-    "pulumi_kubernetes.core.v1",
-    "pulumi_kubernetes.meta.v1",
-    "pulumi_kubernetes.networking.v1",
-    "pulumi_kubernetes.policy.v1",
-    "pydantic",
-    "pydantic.dataclasses",
-    "pydantic.type_adapter",
-    "requests",
-    "rich.console",
-    "rich.table",
-    "sqlite3",
-    "starlette.applications",
-    "tarfile",
-    "tomllib",
-    "typer",
-    "uvicorn",
-    "watchdog.observers",
-    "yaml",
-)
+_PACKAGES: Final = Path(__file__).with_name("packages.txt").read_text(encoding="utf-8").split()
 
 
 @dataclass(frozen=True)
@@ -100,7 +51,7 @@ class Request:
 
 def main() -> None:
     """Serve; in a forked process, become what the client asked for."""
-    for package in PACKAGES:
+    for package in _PACKAGES:
         getattr(importlib.import_module(package), "__all__", None)  # azure-native's modules load at the first look
     _load_keys_once()
     sys.path.insert(0, str(_CHECKOUT))
