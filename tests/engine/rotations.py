@@ -8,9 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from string import Template
 from typing import Any, Final
 
 import pytest
+import yaml
 from kubernetes import client, config, watch
 from kubernetes.dynamic import DynamicClient
 
@@ -30,6 +32,7 @@ SETTLED: Final = {"successes": 5, "settleSeconds": 2, "timeoutSeconds": 60}
 # More than any test lets pass: no certificate may begin in the future.
 _DAYS: Final = 62
 _SOON: Final = 60  # seconds until the pod runs
+_MANIFESTS: Final = Path(__file__).with_name("consumer.yaml").read_text(encoding="utf-8")
 
 
 @dataclass
@@ -141,49 +144,11 @@ def run_consumer(stack: LocalStack) -> None:
         assert any(change["object"].status.ready_replicas for change in deployments), "the pod does not run"
 
 
-def _manifests(stack: LocalStack) -> list[dict[str, Any]]:
-    labels = {"app": "consumer"}
-    parameters = {
-        "usePodIdentity": "false",
-        "useVMManagedIdentity": "true",
-        "userAssignedIdentityID": stack.outputs["keyVaultUserClientId"],
-        "keyvaultName": stack.outputs["keyVaultName"],
-        "tenantId": stack.environment.tenant_id,
-    }
-    named = (
-        "\narray:\n  - |\n    objectName: {credentialsSecretName}\n    objectEncoding: utf-8\n    objectType: secret\n"
-    )
-    classes = [
-        {
-            "apiVersion": "secrets-store.csi.x-k8s.io/v1",
-            "kind": "SecretProviderClass",
-            "metadata": {"name": row["secretProviderClass"]},
-            "spec": {"provider": "azure", "parameters": {**parameters, "objects": named.format_map(row)}},
-        }
-        for row in stack.control_plane.values()
-    ]
-    volume = {
-        "name": "cert",
-        "csi": {
-            "driver": "secrets-store.csi.k8s.io",
-            "readOnly": True,
-            "volumeAttributes": {"secretProviderClass": "managed-azure-cloud-provider"},
-        },
-    }
-    container = {
-        "name": "consumer",
-        "image": "consumer",
-        "command": ["sleep", "infinity"],
-        "volumeMounts": [{"name": "cert", "mountPath": "/mnt/certs", "readOnly": True}],
-    }
-    pod = {"metadata": {"labels": labels}, "spec": {"containers": [container], "volumes": [volume]}}
-    return [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _NAMESPACE}},
-        *classes,
-        {
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": {"name": "consumer"},
-            "spec": {"selector": {"matchLabels": labels}, "template": pod},
-        },
-    ]
+def _manifests(stack: LocalStack) -> Iterator[dict[str, Any]]:
+    """The namespace, a SecretProviderClass for each identity, and the pod's Deployment."""
+    namespace, secret_class, deployment = _MANIFESTS.split("---\n")
+    yield yaml.safe_load(namespace)
+    for row in stack.control_plane.values():
+        places = {**row, **stack.outputs, "tenantId": stack.environment.tenant_id}
+        yield yaml.safe_load(Template(secret_class).substitute(places))
+    yield yaml.safe_load(deployment)
