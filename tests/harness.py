@@ -127,9 +127,10 @@ class LocalStack:
         """Start a command in the project directory; the options are those of `subprocess.Popen`."""
         return subprocess.Popen(command, cwd=self.root, env=self.variables, stdin=subprocess.DEVNULL, **options)
 
-    def pulumi(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    def pulumi(self, *arguments: str, check: bool = True, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run the engine without a terminal."""
-        return self.run("pulumi", *arguments, "--non-interactive", check=check, variables={"PULUMI_STACK": self.name})
+        variables = {"PULUMI_STACK": self.name, **variables}
+        return self.run("pulumi", *arguments, "--non-interactive", check=check, variables=variables)
 
     def local_cloud(self, *arguments: str) -> str:
         """Run a command of the local cloud."""
@@ -204,9 +205,9 @@ class LocalStack:
         while self.follow(self.idstack("up", "--continue-on-error", check=False).stderr):
             pass
 
-    def up(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    def up(self, *arguments: str, check: bool = True, **variables: str) -> subprocess.CompletedProcess[str]:
         """`pulumi up` without a separate preview; returns when every Deployment is ready."""
-        return self.pulumi("up", "--yes", "--skip-preview", *arguments, check=check)
+        return self.pulumi("up", "--yes", "--skip-preview", *arguments, check=check, **variables)
 
     def up_with_steps(self) -> dict[str, str]:
         """`up`, and what it did as `preview` shows it."""

@@ -12,9 +12,8 @@ import httpx
 import pytest
 import yaml
 
-from identity.credentials import rfc3339
 from tests.architecture.source import ROOT
-from tests.engine.rotations import LIFE, SETTLED
+from tests.engine.rotations import LIFE, SETTLED, Ageing
 from tests.engine.small_stack import small_stack
 from tests.harness import LocalStack
 
@@ -71,8 +70,8 @@ def _collection(manifest: dict[str, Any]) -> str:
 
 
 def test_rights_in_its_namespaces_are_enough_for_a_stack(narrow: LocalStack, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = datetime.now(UTC) - timedelta(days=2)
-    monkeypatch.setenv("IDSTACK_CLOCK", rfc3339.render(clock))
+    ageing = Ageing(narrow, datetime.now(UTC) - timedelta(days=3), monkeypatch)
+    ageing.pass_a_day()
 
     # The namespace came with the Roles.
     stopped = narrow.idstack("up", check=False)
@@ -81,7 +80,7 @@ def test_rights_in_its_namespaces_are_enough_for_a_stack(narrow: LocalStack, mon
     narrow.idstack("up")
     assert "nothing is broken" in narrow.idstack("doctor", "--stage", "access").stdout
     before = narrow.control_plane["cloudProvider"]["thumbprint"]
-    monkeypatch.setenv("IDSTACK_CLOCK", rfc3339.render(clock + timedelta(days=1)))
+    ageing.pass_a_day()
     narrow.idstack("renew")
     assert narrow.control_plane["cloudProvider"]["thumbprint"] != before
     with narrow.kubernetes("administrator") as administrator:

@@ -36,7 +36,7 @@ def break_identities(stack: LocalStack) -> None:
         patch_class(http, "managed-azure-disk-csi", {"tenantId": "another"})
         http.delete(f"{_CLASSES}/managed-azure-file-csi").raise_for_status()
         _move(http, "probe-network", "/mnt/elsewhere")
-        _patch(http, f"{_DEPLOYMENTS}/probe-kms-2", {"spec": {"replicas": 0}})
+        stop(http, "probe-kms-2")
         until(lambda: any("/mnt/elsewhere" in _paths(pod) for pod in _pods(http, "probe-network")))
         until(lambda: not _pods(http, "probe-kms-2"))
 
@@ -107,6 +107,11 @@ def until(is_so: Callable[[], bool], found: Callable[[], object] = str) -> None:
 def patch_class(http: httpx.Client, name: str, parameters: Any) -> None:
     """Change parameters of a SecretProviderClass."""
     _patch(http, f"{_CLASSES}/{name}", {"spec": {"parameters": parameters}})
+
+
+def stop(http: httpx.Client, deployment: str) -> None:
+    """Have no pod of a Deployment."""
+    _patch(http, f"{_DEPLOYMENTS}/{deployment}", {"spec": {"replicas": 0}})
 
 
 def _patch(http: httpx.Client, path: str, body: Any) -> None:

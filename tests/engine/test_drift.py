@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from kubernetes import client, config
 
+from tests.engine import broken
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import PROJECT, LocalStack
 
@@ -44,16 +44,9 @@ def _change_everything(stack: LocalStack) -> None:
     with out_of_band.secrets() as secrets:
         secrets.update_secret_properties("cpo-hc1-json", enabled=False)
         secrets.begin_delete_secret("azure-file-hc1-json").result()
-    with config.new_client_from_config(stack.environment.kubeconfig) as api:
-        client.CustomObjectsApi(api).patch_namespaced_custom_object(
-            "secrets-store.csi.x-k8s.io",
-            "v1",
-            _NAMESPACE,
-            "secretproviderclasses",
-            "managed-azure-disk-csi",
-            {"spec": {"parameters": {"keyvaultName": "kv-elsewhere"}}},
-        )
-        client.AppsV1Api(api).patch_namespaced_deployment("probe-ingress", _NAMESPACE, {"spec": {"replicas": 0}})
+    with stack.kubernetes() as http:
+        broken.patch_class(http, "managed-azure-disk-csi", {"keyvaultName": "kv-elsewhere"})
+        broken.stop(http, "probe-ingress")
 
 
 def _as_the_workflow(stack: LocalStack) -> subprocess.CompletedProcess[str]:

@@ -86,11 +86,7 @@ class Issued:
         """Change the keys at that moment; returns what the engine printed."""
         key = {"published": published, "signing": signing}
         with self.stack.configured(hostedClusters=[_cluster(self.stack, serviceAccountSigningKey=key)]):
-            done = self.stack.run(
-                *("pulumi", "up", "--yes", "--skip-preview", "--non-interactive"),
-                check=check,
-                variables={"PULUMI_STACK": self.stack.name, "IDSTACK_CLOCK": rfc3339.render(now)},
-            )
+            done = self.stack.up(check=check, IDSTACK_CLOCK=rfc3339.render(now))
         self.printed[f"rotation to {signing} of {published}"] = done.stdout + done.stderr
         return done.stdout + done.stderr
 

@@ -61,10 +61,7 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LifecycleScen
         printed: dict[str, str | bytes] = {}
 
         def run(*arguments: str) -> str:
-            done = stack.run(
-                *("pulumi", *arguments, "--non-interactive", "--stack", stack.name),
-                variables={"PULUMI_DEBUG_COMMANDS": "true"},  # has the option --event-log
-            )
+            done = stack.pulumi(*arguments, PULUMI_DEBUG_COMMANDS="true")  # has the option --event-log
             printed[" ".join(arguments)] = done.stdout + done.stderr
             return done.stdout
 

@@ -35,8 +35,8 @@ def test_tokens_that_end_in_the_middle_of_an_up_do_not_fail_it(stack: LocalStack
 def test_refresh_and_destroy_sign_in_again_on_another_runner(stack: LocalStack, tmp_path: Path) -> None:
     """Neither runs the program: a token that it had put into the kubeconfig would be over by now."""
     shutil.rmtree(stack.state / "run/tokens")
-    fresh = {"HOME": str(tmp_path / "home"), CACHE_VARIABLE: str(tmp_path / "tokens"), "PULUMI_STACK": stack.name}
+    fresh = {"HOME": str(tmp_path / "home"), CACHE_VARIABLE: str(tmp_path / "tokens")}
     for command in ("refresh", "destroy"):
-        stack.run("pulumi", command, "--yes", "--skip-preview", "--non-interactive", variables=fresh)
+        stack.pulumi(command, "--yes", "--skip-preview", **fresh)
     assert len(list((tmp_path / "tokens").glob("*.token"))) == 1
     assert not (stack.state / "run/tokens").exists()

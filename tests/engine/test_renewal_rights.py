@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from identity.credentials import rfc3339
 from identity.naming import role_definition_id
 from localcloud.testing.azure import WRITE_OWNED, assemble
 from localcloud.testing.faults import NO_DELAYS
@@ -24,7 +23,7 @@ from ops.renewal.guard import renewable
 from ops.stack import engine
 from tests.engine.out_of_band import OutOfBand
 from tests.engine.reader import Reader, signed_up
-from tests.engine.rotations import LIFE, SETTLED
+from tests.engine.rotations import LIFE, SETTLED, Ageing
 from tests.engine.small_stack import documents, small_stack
 from tests.harness import LocalStack
 
@@ -95,23 +94,18 @@ def renew(pipeline: Reader) -> None:
 def test_the_role_for_renewals_renews_and_creates_nothing(
     stack: LocalStack, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = datetime.now(UTC) - timedelta(days=5)
-
-    def pass_a_day() -> None:
-        nonlocal clock
-        clock += timedelta(days=1)
-        monkeypatch.setenv("IDSTACK_CLOCK", rfc3339.render(clock))
+    ageing = Ageing(stack, datetime.now(UTC) - timedelta(days=5), monkeypatch)
 
     def thumbprints() -> dict[str, str]:
         return {name: row["thumbprint"] for name, row in stack.control_plane.items()}
 
-    pass_a_day()
+    ageing.pass_a_day()
     stack.up()
     pipeline = pipeline_of(stack, tmp_path_factory.mktemp("renewals"))
     # The third takes the place of the first certificate, and disables the versions before the previous one.
     for _ in range(3):
         before = thumbprints()
-        pass_a_day()
+        ageing.pass_a_day()
         renew(pipeline)
         renewed = {name for name, thumbprint in thumbprints().items() if thumbprint != before[name]}
         assert renewed == {"cloudProvider", "nodePoolManagement"}
@@ -120,8 +114,7 @@ def test_the_role_for_renewals_renews_and_creates_nothing(
 
     before_up = documents(stack, "arm")
     with stack.configured(keyVaultUserScope="secrets"):
-        command = ("pulumi", "up", "--yes", "--skip-preview", "--non-interactive")
-        refused = stack.run(*command, check=False, variables=pipeline.variables)
+        refused = stack.up(check=False, **pipeline.variables)
 
     assert refused.returncode != 0
     assert "AuthorizationFailed" in refused.stdout

@@ -197,13 +197,7 @@ def test_a_withdrawn_key_signs_nothing_more(both: BothWays) -> None:
     row, subject = ROWS[-1]
     cluster = self_managed(both.managed, serviceAccountSigningKey=_LEAKED)
     with both.stack.configured(hostedClusters=[both.managed, cluster]):
-        both.stack.run(
-            *("pulumi", "up", "--yes", "--skip-preview", "--non-interactive"),
-            variables={
-                "PULUMI_STACK": both.stack.name,
-                "IDSTACK_CLOCK": rfc3339.render(datetime.now(UTC) + timedelta(hours=1)),
-            },
-        )
+        both.stack.up(IDSTACK_CLOCK=rfc3339.render(datetime.now(UTC) + timedelta(hours=1)))
 
     assert both.refused(row, subject) == "AADSTS7000272"
 

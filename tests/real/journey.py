@@ -10,9 +10,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from kubernetes import client, config
-
 from identity.credentials import rfc3339
+from tests.engine import broken
 from tests.engine.out_of_band import OutOfBand
 from tests.engine.rotations import LIFE, SETTLED
 from tests.engine.small_stack import small_stack
@@ -21,7 +20,6 @@ from tests.harness import LocalStack
 Told: TypeAlias = Mapping[str, Any]
 """What the engine was told, by stage, resource and operation."""
 
-_NAMESPACE: Final = "clusters-hc1"
 # What differs from one run to the next, and the word that stands for it.
 _PASSING: Final = (
     (re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"), "<uuid>"),
@@ -68,17 +66,9 @@ class _Journey:
         out_of_band = OutOfBand(self.stack)
         application = self.stack.resource("hc1-node-pool-management-entra-application")["id"]
         out_of_band.graph("PATCH", application, {"displayName": "by hand"})
-        with config.new_client_from_config(self.stack.environment.kubeconfig) as api:
-            client.CustomObjectsApi(api).patch_namespaced_custom_object(
-                "secrets-store.csi.x-k8s.io",
-                "v1",
-                _NAMESPACE,
-                "secretproviderclasses",
-                "managed-azure-disk-csi",
-                {"spec": {"parameters": {"keyvaultName": "kv-elsewhere"}}},
-            )
-            scale = {"spec": {"replicas": 0}}
-            client.AppsV1Api(api).patch_namespaced_deployment("probe-ingress", _NAMESPACE, scale)
+        with self.stack.kubernetes() as http:
+            broken.patch_class(http, "managed-azure-disk-csi", {"keyvaultName": "kv-elsewhere"})
+            broken.stop(http, "probe-ingress")
         return self._told("preview", "--refresh")
 
     def repair(self) -> Told:
