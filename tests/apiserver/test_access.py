@@ -3,65 +3,26 @@
 from __future__ import annotations
 
 import ssl
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
+import yaml
 
 from tests.harness import LocalStack
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _NAMESPACE = "clusters-hc1"
-_STORE = "secrets-store.csi.x-k8s.io"
-_WRITE = ("create", "get", "list", "watch", "patch", "delete")
-
-_DEPLOYER = {
-    ("", "namespaces"): _WRITE,
-    ("", "secrets"): _WRITE,
-    ("", "configmaps"): _WRITE,
-    ("apps", "deployments"): _WRITE,
-    ("policy", "poddisruptionbudgets"): _WRITE,
-    ("networking.k8s.io", "networkpolicies"): _WRITE,
-    (_STORE, "secretproviderclasses"): _WRITE,
-    ("infrastructure.cluster.x-k8s.io", "azureclusteridentities"): _WRITE,
-    ("hypershift.openshift.io", "hostedclusters"): _WRITE,
-    ("", "pods"): ("get", "list", "watch"),
-    ("", "events"): ("get", "list", "watch"),
-    ("apps", "replicasets"): ("get", "list", "watch"),
-    ("", "persistentvolumeclaims"): ("get", "list", "watch"),
-    (_STORE, "secretproviderclasspodstatuses"): ("get", "list", "watch"),
-    ("hypershift.openshift.io", "hostedcontrolplanes"): ("get", "list", "watch"),
-    ("apiextensions.k8s.io", "customresourcedefinitions"): ("get", "list", "watch"),
-}
-_KUBELET = {
-    ("", "pods"): ("get", "list", "watch", "create", "delete"),
-    ("", "pods/status"): ("patch",),
-    ("", "nodes"): ("get", "create"),
-    ("", "nodes/status"): ("patch",),
-    ("", "secrets"): _WRITE,
-    ("", "serviceaccounts/token"): ("create",),
-    ("", "configmaps"): ("get", "list", "watch"),
-    ("", "events"): ("create", "patch"),
-    ("apps", "deployments"): ("get", "list", "watch", "patch"),
-    ("apps", "deployments/status"): ("patch",),
-    ("apps", "replicasets"): _WRITE,
-    ("apps", "replicasets/status"): ("patch",),
-    (_STORE, "secretproviderclasses"): ("get", "list", "watch"),
-    (_STORE, "secretproviderclasspodstatuses"): ("create", "patch", "delete"),
-}
-_NOBODYS = {
-    ("", "serviceaccounts"),
-    ("", "pods/exec"),
-    ("", "pods/log"),
-    ("rbac.authorization.k8s.io", "clusterroles"),
-    ("rbac.authorization.k8s.io", "rolebindings"),
-    ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
-}
-_VERBS = (*_WRITE, "update", "deletecollection", "impersonate", "escalate", "bind")
+_RIGHTS: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("rights.yaml").read_text(encoding="utf-8"))
+_RESOURCES = {resource for user in ("deployer", "kubelet", "nobody") for resource in _RIGHTS[user]}
+_VERBS = (*_RIGHTS["write"], "update", "deletecollection", "impersonate", "escalate", "bind")
 
 
-def granted(http: httpx.Client, group: str, resource: str) -> set[str]:
-    """The verbs that kube-apiserver's own authorizer grants on a resource, or on a subresource (`pods/status`)."""
-    resource, _, subresource = resource.partition("/")
+def granted(http: httpx.Client, named: str) -> set[str]:
+    """The verbs that kube-apiserver's own authorizer grants on a resource, or on a subresource, as kubectl names it."""
+    named, _, subresource = named.partition("/")
+    resource, _, group = named.partition(".")
     place = {"namespace": _NAMESPACE, "group": group, "resource": resource, "subresource": subresource}
 
     def is_granted(verb: str) -> bool:
@@ -72,16 +33,12 @@ def granted(http: httpx.Client, group: str, resource: str) -> set[str]:
     return {verb for verb in _VERBS if is_granted(verb)}
 
 
-def test_the_deployer_may_do_what_the_stack_needs_and_nothing_else(deployer: httpx.Client) -> None:
-    found = {resource: granted(deployer, *resource) for resource in {*_DEPLOYER, *_KUBELET, *_NOBODYS}}
+@pytest.mark.parametrize("user", ["deployer", "kubelet"])
+def test_a_user_may_do_what_its_work_needs_and_nothing_else(stack: LocalStack, user: str) -> None:
+    with stack.kubernetes(user) as http:
+        found = {resource: granted(http, resource) for resource in _RESOURCES}
 
-    assert found == {resource: set(_DEPLOYER.get(resource, ())) for resource in found}
-
-
-def test_the_kubelet_may_run_pods_and_nothing_else(kubelet: httpx.Client) -> None:
-    found = {resource: granted(kubelet, *resource) for resource in {*_DEPLOYER, *_KUBELET, *_NOBODYS}}
-
-    assert found == {resource: set(_KUBELET.get(resource, ())) for resource in found}
+    assert found == {resource: set(_RIGHTS[user].get(resource, ())) for resource in found}
 
 
 def test_a_refusal_names_user_verb_and_resource(kubelet: httpx.Client) -> None:
