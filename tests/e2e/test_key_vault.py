@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from azure.core.credentials import TokenCredential
 from azure.core.exceptions import HttpResponseError
-from azure.identity import CertificateCredential, ManagedIdentityCredential
+from azure.identity import ManagedIdentityCredential
 from azure.keyvault.secrets import SecretClient
 
 from identity.credentials.token_credential import MountedCredential
+from tests.engine.out_of_band import credential_of
 from tests.harness import LocalStack
 
 
@@ -59,17 +60,10 @@ def test_a_control_plane_identity_reads_no_secret(stack: LocalStack) -> None:
 
 
 def test_the_deployer_reads_the_metadata_it_wrote(stack: LocalStack) -> None:
-    deployer = CertificateCredential(
-        stack.environment.tenant_id,
-        stack.environment.deployer_client_id,
-        stack.environment.deployer_certificate,
-        authority=stack.environment.authority_host,
-        disable_instance_discovery=True,
-    )
+    local = stack.environment
+    deployer = credential_of(local, local.deployer_client_id, local.deployer_certificate)
 
-    names = {
-        properties_of_secret.name for properties_of_secret in _client(stack, deployer).list_properties_of_secrets()
-    }
+    names = {found.name for found in _client(stack, deployer).list_properties_of_secrets()}
 
     assert names == {f"{stem}-hc1-json" for stem in (
         "cloud-provider", "nodepool-mgmt", "cpo", "ciro", "ingress", "cncc", "azure-disk", "azure-file", "kms"

@@ -7,8 +7,6 @@ that the kubelet mounted.
 from __future__ import annotations
 
 import base64
-import json
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,8 +17,8 @@ from azure.core.credentials import AccessToken
 from azure.identity import CertificateCredential
 from cryptography import x509
 
-from identity.clouds import LocalEnvironment
 from identity.credentials.certificate import thumbprint
+from tests.engine.clients import read
 from tests.harness import LocalStack
 from tests.msi_dataplane import SigningIn
 
@@ -42,59 +40,39 @@ _MOUNTS = [
 ]
 
 
-@dataclass(frozen=True)
-class Document:
-    """A mounted credential, read by hand so that the test does not lean on the code under test."""
-
-    client_id: str
-    tenant_id: str
-    authority: str
-    pem: bytes
-
-    @classmethod
-    def read(cls, path: Path) -> Document:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-        return cls(
-            client_id=raw["client_id"],
-            tenant_id=raw["tenant_id"],
-            authority=raw["authentication_endpoint"],
-            pem=base64.b64decode(raw["client_secret"], validate=True),
-        )
-
-    def token(self) -> AccessToken:
-        with CertificateCredential(
-            self.tenant_id,
-            self.client_id,
-            certificate_data=self.pem,
-            authority=self.authority,
-            disable_instance_discovery=True,
-            send_certificate_chain=True,
-        ) as credential:
-            return credential.get_token(_ARM_SCOPE)
+def _file(stack: LocalStack, workload: str, path: str, secret: str) -> Path:
+    return Path(stack.environment.mounts_dir, _NAMESPACE, workload, path, secret)
 
 
-def _mounted(environment: LocalEnvironment, workload: str, path: str, secret: str) -> Document:
-    return Document.read(Path(environment.mounts_dir, _NAMESPACE, workload, path, secret))
+def _token(document: dict[str, str]) -> AccessToken:
+    """A sign-in with a mounted credential, read by hand so that no test leans on the code under test."""
+    with CertificateCredential(
+        document["tenant_id"],
+        document["client_id"],
+        certificate_data=base64.b64decode(document["client_secret"], validate=True),
+        authority=document["authentication_endpoint"],
+        disable_instance_discovery=True,
+        send_certificate_chain=True,
+    ) as credential:
+        return credential.get_token(_ARM_SCOPE)
 
 
-@pytest.mark.parametrize(("workload", "path", "secret"), _MOUNTS, ids=[workload for workload, *_ in _MOUNTS])
-def test_a_mounted_credential_signs_in(stack: LocalStack, workload: str, path: str, secret: str) -> None:
-    mounted = _mounted(stack.environment, workload, path, secret)
+@pytest.mark.parametrize("mount", _MOUNTS, ids=[workload for workload, *_ in _MOUNTS])
+def test_a_mounted_credential_signs_in(stack: LocalStack, mount: tuple[str, str, str]) -> None:
+    document = read(_file(stack, *mount))
 
-    token = mounted.token()
+    token = _token(document)
 
     claims = jwt.decode(token.token, options={"verify_signature": False})
-    assert (claims["tid"], claims["appid"]) == (stack.environment.tenant_id, mounted.client_id)
+    assert (claims["tid"], claims["appid"]) == (stack.environment.tenant_id, document["client_id"])
     assert claims["aud"].rstrip("/") in {"https://management.core.windows.net", "https://management.azure.com"}
     assert token.expires_on > datetime.now(UTC).timestamp() + 3000, "a token lives an hour or more"
 
 
-@pytest.mark.parametrize(("workload", "path", "secret"), _MOUNTS, ids=[workload for workload, *_ in _MOUNTS])
-def test_the_control_planes_own_loader_signs_in_with_it(
-    stack: LocalStack, workload: str, path: str, secret: str
-) -> None:
-    file = Path(stack.environment.mounts_dir, _NAMESPACE, workload, path, secret)
-    certificate = x509.load_pem_x509_certificate(Document.read(file).pem)
+@pytest.mark.parametrize("mount", _MOUNTS, ids=[workload for workload, *_ in _MOUNTS])
+def test_the_control_planes_own_loader_signs_in_with_it(stack: LocalStack, mount: tuple[str, str, str]) -> None:
+    file = _file(stack, *mount)
+    certificate = x509.load_pem_x509_certificate(base64.b64decode(read(file)["client_secret"]))
 
     with SigningIn(file, stack.environment.ca_file) as upstream:
         signed_in = upstream.next()
@@ -103,13 +81,13 @@ def test_the_control_planes_own_loader_signs_in_with_it(
 
 
 def test_nine_identities_are_nine_principals(stack: LocalStack) -> None:
-    clients = {_mounted(stack.environment, *mount).client_id for mount in _MOUNTS}
+    clients = {read(_file(stack, *mount))["client_id"] for mount in _MOUNTS}
 
     assert len(clients) == 9, "ten mounts, nine identities: the operator and kube-apiserver share the KMS one"
 
 
 def test_what_the_role_does_not_grant_is_forbidden(stack: LocalStack) -> None:
-    token = _mounted(stack.environment, *_MOUNTS[0]).token().token
+    token = _token(read(_file(stack, *_MOUNTS[0]))).token
     group = f"/subscriptions/{stack.environment.subscription_id}/resourceGroups/hc1-managed"
 
     def get(path: str) -> requests.Response:

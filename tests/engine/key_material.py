@@ -15,7 +15,6 @@ import threading
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -117,40 +116,28 @@ def everything(stack: LocalStack, printed: Mapping[str, str | bytes]) -> Iterato
             yield f"{file.relative_to(stack.root)}, decrypted", secrets
 
 
-@dataclass
-class Processes:
-    """What processes of a stack showed of themselves: command lines and environments, each once."""
-
-    seen: set[bytes] = field(default_factory=set)
-
-    def look(self, stack: LocalStack) -> None:
-        """Note all that run now. A process is the stack's if its environment names the stack's directory."""
-        for process in Path("/proc").glob("[0-9]*"):
-            # It may end at any moment, or be somebody else's.
-            with suppress(OSError):
-                environment = (process / "environ").read_bytes()
-                if bytes(stack.root) in environment:
-                    self.seen |= {environment, (process / "cmdline").read_bytes()}
-
-    @property
-    def text(self) -> bytes:
-        """All of it."""
-        return b"\n".join(sorted(self.seen))
-
-
 @contextmanager
-def watched_processes(stack: LocalStack) -> Iterator[Processes]:
-    """Note every process of the stack that runs during the block for longer than a tenth of a second."""
-    processes, ended = Processes(), threading.Event()
+def watched_processes(stack: LocalStack) -> Iterator[set[bytes]]:
+    """Command lines and environments of every process of the stack that runs for longer than a tenth of a second.
+
+    They are noted until the block ends. A process is the stack's if its environment names the stack's directory.
+    """
+    seen: set[bytes] = set()
+    ended = threading.Event()
 
     def watch() -> None:
         while not ended.wait(_PAUSE):
-            processes.look(stack)
+            for process in Path("/proc").glob("[0-9]*"):
+                # It may end at any moment, or be somebody else's.
+                with suppress(OSError):
+                    environment = (process / "environ").read_bytes()
+                    if bytes(stack.root) in environment:
+                        seen.update((environment, (process / "cmdline").read_bytes()))
 
     watcher = threading.Thread(target=watch)
     watcher.start()
     try:
-        yield processes
+        yield seen
     finally:
         ended.set()
         watcher.join()
