@@ -15,39 +15,13 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 # Of each type of azure-native: module, model of the body, and the function that builds the request, with its file.
-OPERATIONS: Final[Mapping[str, tuple[str, str, str]]] = {
-    "keyvault:Vault": ("keyvault.v2024_11_01", "VaultCreateOrUpdateParameters", "_vaults.create_or_update"),
-    "keyvault:Secret": ("keyvault.v2024_11_01", "SecretCreateOrUpdateParameters", "_secrets.create_or_update"),
-    "managedidentity:UserAssignedIdentity": (
-        "msi.v2023_01_31",
-        "Identity",
-        "_user_assigned_identities.create_or_update",
-    ),
-    "managedidentity:FederatedIdentityCredential": (
-        "msi.v2023_01_31",
-        "FederatedIdentityCredential",
-        "_federated_identity_credentials.create_or_update",
-    ),
-    "storage:StorageAccount": ("storage.v2024_01_01", "StorageAccountCreateParameters", "_storage_accounts.create"),
-    "storage:BlobContainer": ("storage.v2024_01_01", "BlobContainer", "_blob_containers.create"),
-    "authorization:RoleAssignment": (
-        "authorization.v2022_04_01",
-        "RoleAssignmentCreateParameters",
-        "_role_assignments.create",
-    ),
-    "containerservice:ManagedCluster": ("containerservice", "ManagedCluster", "_managed_clusters.create_or_update"),
-    "resources:ResourceGroup": ("resource.resources.v2024_07_01", "ResourceGroup", ".resource_groups_create_or_update"),
-    "network:VirtualNetwork": ("network", "VirtualNetwork", ".virtual_networks_create_or_update"),
-    "network:Subnet": ("network", "Subnet", ".subnets_create_or_update"),
-    "network:NetworkSecurityGroup": ("network", "NetworkSecurityGroup", ".network_security_groups_create_or_update"),
-    "network:PublicIPAddress": ("network", "PublicIPAddress", ".public_ip_addresses_create_or_update"),
-    "network:LoadBalancer": ("network", "LoadBalancer", ".load_balancers_create_or_update"),
-    "privatedns:PrivateZone": ("privatedns", "PrivateZone", "_private_zones.create_or_update"),
-    "privatedns:VirtualNetworkLink": ("privatedns", "VirtualNetworkLink", "_virtual_network_links.create_or_update"),
-}
+_OPERATIONS: Final[Mapping[str, tuple[str, str, str]]] = json.loads(
+    Path(__file__).with_name("operations.json").read_bytes()
+)
 _SCALARS: Final[Mapping[str, tuple[type, ...]]] = {
     **dict.fromkeys(("str", "iso-8601", "duration"), (str,)),
     **dict.fromkeys(("int", "long", "unix-time"), (int,)),
@@ -68,7 +42,7 @@ _LIMITS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 
 def problems(request: Mapping[str, Any]) -> Iterator[str]:
     """What the library of its type does not know in a request, or does not take."""
-    module, model, builder = OPERATIONS[request["type"].removeprefix("azure-native:")]
+    module, model, builder = _OPERATIONS[request["type"].removeprefix("azure-native:")]
     yield from _address(request, f"azure.mgmt.{module}.operations", builder)
     yield from _object(_Models(f"azure.mgmt.{module}.models"), model, request["body"], "")
 

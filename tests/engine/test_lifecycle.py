@@ -91,17 +91,16 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LifecycleScen
         yield LifecycleScenario(stack, before, up, after, keys, in_state, exported, events, list(mounted), left)
 
 
-def test_up_adds_and_takes_nothing_away(scenario: LifecycleScenario) -> None:
-    assert scenario.before < scenario.up
-
-
 def test_the_events_of_an_up_have_the_outputs_of_its_state(scenario: LifecycleScenario) -> None:
     outputs = outputs_of(scenario.state)
     assert outputs["hostedClusters"]
     assert outputs_in_log(scenario.events) == outputs
 
 
-def test_destroy_leaves_what_was_there_before_and_what_azure_keeps(scenario: LifecycleScenario) -> None:
+def test_up_takes_nothing_away_and_destroy_leaves_what_was_there_before_and_what_azure_keeps(
+    scenario: LifecycleScenario,
+) -> None:
+    assert scenario.before < scenario.up
     assert scenario.before <= scenario.after
     assert {kind for kind, _ in scenario.after - scenario.before} - {_SIGNING_KEY} == _KEPT
     assert {key for kind, key in scenario.after if kind == "kubernetes"} == {
@@ -115,15 +114,13 @@ def test_each_identity_has_one_key_in_the_vault_and_none_in_the_state(scenario: 
 
 
 def test_a_key_of_the_vault_is_nowhere_else(scenario: LifecycleScenario) -> None:
-    assert KeySearch(scenario.keys).places_in(scenario.left.items()) == {}
-
-
-def test_the_search_finds_a_key_where_one_belongs(scenario: LifecycleScenario) -> None:
     search = KeySearch(scenario.keys)
+    mounted = [search.names_in(document) for document in scenario.mounted]
+    look = {Path(place).name for place, content in scenario.left.items() if b"PRIVATE KEY-----" in content}
 
-    found = [search.names_in(document) for document in scenario.mounted]
-
-    assert sorted(map(sorted, found)) == sorted([key] for key in scenario.keys), "a document of each"
+    assert sorted(map(sorted, mounted)) == sorted([key] for key in scenario.keys), "it is found where it belongs"
+    assert search.places_in(scenario.left.items()) == {}
+    assert look == {"server.pem", "expired-server.pem"}, "the TLS key of the local cloud's own endpoints"
 
 
 def test_states_history_backups_events_logs_and_processes_are_searched(scenario: LifecycleScenario) -> None:
@@ -156,12 +153,6 @@ def test_a_key_that_is_encrypted_in_the_stacks_file_is_found(scenario: Lifecycle
         places = KeySearch({name: key}).places_in(files)
 
     assert places == {"Pulumi.local.yaml, decrypted": {name}}
-
-
-def test_no_file_has_the_look_of_a_private_key(scenario: LifecycleScenario) -> None:
-    found = {Path(place).name for place, content in scenario.left.items() if b"PRIVATE KEY-----" in content}
-
-    assert found == {"server.pem", "expired-server.pem"}, "the TLS key of the local cloud's own endpoints"
 
 
 def test_no_token_is_left_in_clear(scenario: LifecycleScenario) -> None:
