@@ -28,40 +28,14 @@ _COPIED: Final = (
     *("Pulumi.yaml", "__main__.py", "pyproject.toml", "requirements.txt", ".venv"),
     *("tools", "components", "identity", "ops", "plugin", "policies", "provider"),
 )
-# The network is this machine's: what would listen at every address listens at its pod's.
-_AT_ITS_ADDRESS: Final = """\
-address=$(sed -n "2s/\t.*//p" "$PROBE_MOUNT_ROOT/.hosts")
-for each; do
-  shift
-  case "$each" in *=:[0-9]*) each="${each%%=*}=$address:${each##*=:}" ;; esac
-  set -- "$@" "$each"
-done
-export PATH="$PATH:/usr/sbin:/sbin"
-"""
-# This machine's programs stand for those of an image, but for its own; names are those of the pod.
-_MACHINE: Final = """\
-  for each in /* /opt/*; do
-    case $each in /opt|/var|/tmp|/etc) continue ;; esac
-    if [ -L $each ]; then cp -P $each $root$each; continue; fi
-    [ ! -d $each ] || { mkdir -p $root$each && mount --rbind $each $root$each; }
-  done
-  mkdir -p $root/tmp $root/etc $root/.etc && mount --rbind /etc $root/.etc
-  for each in /etc/*; do ln -s /.etc/${each##*/} $root/etc/; done
-  ln -sf $tree/.hosts $root/etc/hosts
-  for each in $(cd $tree && find . -mindepth 1 -maxdepth 1 ! -name ".*" ! -name etc); do
-    mkdir -p $root/$each && mount --rbind $tree/$each $root/$each
-  done
-"""
+_AT_ITS_ADDRESS, _MACHINE, _TINI = (
+    Path(__file__).with_name("images").joinpath(f"{name}.sh").read_text(encoding="utf-8")
+    for name in ("address", "machine", "tini")
+)
 _BIND: Final = "  mkdir -p $root{to} && mount --rbind {of} $root{to}\n"
 _FILE: Final = "  touch $root{to} && mount --bind {of} $root{to}\n"
 _READ_ONLY: Final = "  mount -o remount,ro $root\n"
 _THERE: Final = """sh -ec "cd $PWD && exec \\"\\$@\\"" sh {}"""
-# Its options end at the first `--`, before which getopt(3) takes the program from its place. It reaps children, too.
-_TINI: Final = """#!/bin/sh
-if [ "$2" = -- ]; then program=$1; shift; shift; set -- "$program" "$@"; fi
-[ "$1" != -- ] || shift
-exec "$@"
-"""
 
 
 def write_images(folder: Path, release: Path, stack: LocalStack, variables: Mapping[str, str]) -> None:
