@@ -64,7 +64,7 @@ class Reader:
 
     def pulumi(self, *arguments: str) -> str:
         """What the engine prints when the reader runs it; a failure is an AssertionError."""
-        return self.stack.pulumi(*arguments, **self.variables).stdout
+        return self.stack.pulumi(*arguments, check=True, **self.variables).stdout
 
     def preview(self, *arguments: str) -> dict[str, str]:
         """What a preview shows: operation by resource name, without what stays the same."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import socket
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 from localcloud.testing.running import StateDirectory
 from tests.engine.clients import Client, bare_sign_in, read
 from tests.engine.out_of_band import OutOfBand
-from tests.engine.rotations import Rotating, pod_signing_in, rotating_stack
+from tests.engine.rotations import Rotating, pod_signing_in
 from tests.engine.small_stack import registered, registered_in_state, small_stack
 from tests.harness import LocalStack
 
@@ -22,12 +21,6 @@ pytestmark = pytest.mark.nightly
 _VAULT = "2024-11-01"
 _AKS = "2025-09-01"
 _NAMESPACE = "/api/v1/namespaces/clusters-hc1"
-
-
-@pytest.fixture(scope="module")
-def rotating(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rotating]:
-    with rotating_stack(tmp_path_factory.mktemp("stack")) as rotating:
-        yield rotating
 
 
 def test_a_backup_from_before_a_renewal_costs_no_sign_in(rotating: Rotating, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
@@ -12,17 +11,11 @@ from azure.keyvault.secrets import KeyVaultSecret
 
 from tests.engine.clients import bare_sign_in, read
 from tests.engine.out_of_band import OutOfBand
-from tests.engine.rotations import Rotating, await_certificate, pod_signing_in, rotating_stack
+from tests.engine.rotations import Rotating, await_certificate, pod_signing_in
 
 pytestmark = pytest.mark.nightly
 
 _SECRET: Final = "cloud-provider-hc1-json"
-
-
-@pytest.fixture(scope="module")
-def rotating(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rotating]:
-    with rotating_stack(tmp_path_factory.mktemp("stack")) as rotating:
-        yield rotating
 
 
 def assert_refused(document: Any) -> None:

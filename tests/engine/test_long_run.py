@@ -37,6 +37,6 @@ def test_refresh_and_destroy_sign_in_again_on_another_runner(stack: LocalStack, 
     shutil.rmtree(stack.state / "run/tokens")
     fresh = {"HOME": str(tmp_path / "home"), CACHE_VARIABLE: str(tmp_path / "tokens")}
     for command in ("refresh", "destroy"):
-        stack.pulumi(command, "--yes", "--skip-preview", **fresh)
+        stack.pulumi(command, "--yes", "--skip-preview", check=True, **fresh)
     assert len(list((tmp_path / "tokens").glob("*.token"))) == 1
     assert not (stack.state / "run/tokens").exists()

@@ -18,7 +18,6 @@ import pytest
 from localcloud.testing.running import DAEMON, processes
 from tests.engine import broken
 from tests.engine.out_of_band import OutOfBand
-from tests.engine.small_stack import small_stack
 from tests.harness import LocalStack
 
 pytestmark = pytest.mark.slow
@@ -26,14 +25,6 @@ pytestmark = pytest.mark.slow
 _AZ: Final = re.compile(r"`az keyvault secret set-attributes --vault-name \S+ --name (\S+) --enabled true`")
 _COMMAND: Final = re.compile(r"`(\.venv/bin/idstack [^`]+)`")
 _OLD: Final = 1200  # seconds: longer than a driver's poll
-
-
-@pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
-    """A stack of its own: one repair issues another certificate."""
-    with small_stack(tmp_path_factory.mktemp("on-call"), "stack") as stack:
-        stack.up()
-        yield stack
 
 
 def _disable(stack: LocalStack) -> None:
@@ -157,20 +148,20 @@ def repair(stack: LocalStack, fix: str) -> None:
 
 
 @pytest.mark.parametrize("name", _BREAKAGES)
-def test_three_commands_blame_the_same_and_the_printed_fix_repairs_it(stack: LocalStack, name: str) -> None:
+def test_three_commands_blame_the_same_and_the_printed_fix_repairs_it(own: LocalStack, name: str) -> None:
     breakage = _BREAKAGES[name]
-    breakage.happens(stack)
-    seen = answers(stack)
+    breakage.happens(own)
+    seen = answers(own)
     for fix in seen.fixes:
-        repair(stack, fix)
-    broken.until(lambda: set(answers(stack).codes.values()) == {0}, lambda: answers(stack))
+        repair(own, fix)
+    broken.until(lambda: set(answers(own).codes.values()) == {0}, lambda: answers(own))
 
-    others = stack.control_plane if breakage.check_of_others else ()
+    others = own.control_plane if breakage.check_of_others else ()
     blamed: dict[str | None, str | None] = dict.fromkeys(others, breakage.check_of_others)
     blamed[breakage.identity] = breakage.check
     assert (seen.codes, seen.blamed) == (dict.fromkeys(_ASKED, 1), {name: set(blamed.items()) for name in _ASKED})
     if breakage.code is not None:
-        explained = json.loads(stack.idstack("explain", breakage.code, "--json").stdout)
+        explained = json.loads(own.idstack("explain", breakage.code, "--json").stdout)
         commands = [command for row in explained for command in re.findall(r"`[^`]+`", row["fix"])]
         assert any(re.search(_filled_in(command), fix) for command in commands for fix in seen.fixes)
 

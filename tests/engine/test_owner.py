@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Iterator
 from typing import Final
 
 import pytest
 
 from tests.engine.other_stacks import a_copy, in_azure
 from tests.engine.out_of_band import OutOfBand
-from tests.engine.small_stack import small_stack
 from tests.harness import LocalStack
 
 pytestmark = pytest.mark.nightly
 
 _AUTHORIZATION: Final = "2022-04-01"
 _ASSIGNMENT: Final = "azure-native:authorization:RoleAssignment"
-
-
-@pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
-    with small_stack(tmp_path_factory.mktemp("owner"), "stack") as made:
-        made.up()
-        yield made
 
 
 def principals(stack: LocalStack) -> dict[str, str]:
@@ -34,9 +25,9 @@ def principals(stack: LocalStack) -> dict[str, str]:
     return {id_: somebody.arm("GET", id_, _AUTHORIZATION)["properties"]["principalId"] for id_ in ids}
 
 
-def test_a_second_cluster_with_an_infra_id_takes_no_role_of_the_first(stack: LocalStack) -> None:
-    before, roles = in_azure(stack), principals(stack)
-    copy = a_copy(stack)
+def test_a_second_cluster_with_an_infra_id_takes_no_role_of_the_first(own: LocalStack) -> None:
+    before, roles = in_azure(own), principals(own)
+    copy = a_copy(own)
 
     refused = [copy.idstack(command, "--stack", copy.name, check=False) for command in ("preview", "up")]
 
@@ -45,36 +36,36 @@ def test_a_second_cluster_with_an_infra_id_takes_no_role_of_the_first(stack: Loc
         'hc2: infraID is "hc1-infra", which a hosted cluster of the stack local has' in process.stderr
         for process in refused
     )
-    assert (copy.resources(), in_azure(stack)) == ([], before)
+    assert (copy.resources(), in_azure(own)) == ([], before)
 
     with copy.configured(sharedStack="organization/idstack/nowhere"):
         nowhere = copy.up(check=False)
     assert 'found:    "organization/idstack/nowhere", which does not exist' in nowhere.stdout + nowhere.stderr
     assert copy.up(check=False).returncode != 0, "nobody asks a bare `pulumi up`"
-    assert principals(stack) == roles
-    taken = stack.resource("hc1-data-plane-disk-roles-managed")["id"]
+    assert principals(own) == roles
+    taken = own.resource("hc1-data-plane-disk-roles-managed")["id"]
     adopt = ("import", "--stack", copy.name, _ASSIGNMENT, "hc2-data-plane-disk-roles-managed", taken)
     for words in (("recover", "--stack", copy.name), adopt):
         refusal = copy.idstack(*words, check=False)
         assert refusal.returncode == 1, shlex.join(words)
         assert "the stack local has" in refusal.stderr
-    assert principals(stack) == roles
-    assert stack.preview() == {}
-    assert stack.idstack("doctor").returncode == 0
+    assert principals(own) == roles
+    assert own.preview() == {}
+    assert own.idstack("doctor").returncode == 0
 
 
-def test_one_recover_brings_a_lost_state_back(stack: LocalStack) -> None:
-    before, owner = in_azure(stack), stack.outputs["ownerId"]
-    with stack.kubernetes() as objects:
+def test_one_recover_brings_a_lost_state_back(own: LocalStack) -> None:
+    before, owner = in_azure(own), own.outputs["ownerId"]
+    with own.kubernetes() as objects:
         secrets = objects.get("/api/v1/namespaces/clusters-hc1/secrets").raise_for_status().json()["items"]
-    backend = stack.state / "pulumi/backend/.pulumi"
+    backend = own.state / "pulumi/backend/.pulumi"
     shutil.rmtree(backend)
 
-    recovered = stack.idstack("recover", "--owner", owner).stdout
+    recovered = own.idstack("recover", "--owner", owner).stdout
 
-    assert in_azure(stack).keys() == before.keys()
+    assert in_azure(own).keys() == before.keys()
     assert "replac" not in recovered
     written = "".join(file.read_text(encoding="utf-8") for file in backend.rglob("*.json*"))
     plain = {value for secret in secrets for value in secret["data"].values() if value in written}
     assert (bool(secrets), plain) == (True, set())
-    assert stack.preview() == stack.up_with_steps() == {}
+    assert own.preview() == own.up_with_steps() == {}

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
 
 import pytest
 
 from identity.catalogue import CONTROL_PLANE
-from tests.engine.rehearsals import Rehearsals, processes_in, rehearsals
+from tests.engine.rehearsals import Rehearsals, processes_in
 
 _CLIENTS = sum(row.enabled_by_default for row in CONTROL_PLANE)
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsals]:
-    with rehearsals(tmp_path_factory.mktemp("rehearsals")) as found:
-        yield found
 
 
 @pytest.mark.slow

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from identity.catalogue import CONTROL_PLANE
-from tests.engine.rehearsals import Rehearsals, rehearsals
+from tests.engine.rehearsals import Rehearsals
 from tests.engine.test_workload_identities import self_managed
 
 pytestmark = pytest.mark.nightly
 _ON = {row.field for row in CONTROL_PLANE if row.enabled_by_default}
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsals]:
-    with rehearsals(tmp_path_factory.mktemp("rehearsals")) as found:
-        yield found
 
 
 def test_another_role_set_and_new_clusters_of_both_ways_refuse_nobody(project: Rehearsals) -> None:

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from identity.azure.registered_certificates import thumbprint
 from tests.engine.clients import report, signing_in, upstream_client
 from tests.engine.out_of_band import OutOfBand
-from tests.engine.rotations import Rotating, rotating_stack
+from tests.engine.rotations import Rotating
 
 pytestmark = pytest.mark.nightly
 _RENEWALS = 10
 # One replica of eight learns of everything a minute late.
 _SLOW = (0.0,) * 7 + (60.0,)
-
-
-@pytest.fixture(scope="module")
-def rotating(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rotating]:
-    with rotating_stack(tmp_path_factory.mktemp("rotating")) as rotating:
-        yield rotating
 
 
 def test_ten_renewals_by_schedule_without_one_failed_sign_in(
