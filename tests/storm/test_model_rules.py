@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -134,7 +135,13 @@ def world(monkeypatch: pytest.MonkeyPatch) -> FakeWorld:
     return made
 
 
-Check = Callable[[FakeWorld], object]
+Check = Callable[[World], object]
+Spoil = Callable[[FakeWorld], object]
+
+
+def breaking(rule: str | None) -> AbstractContextManager[object]:
+    """The block breaks a rule, or none."""
+    return nullcontext() if rule is None else pytest.raises(BrokenError, match=rule)
 
 
 def _lose_a_secret(world: FakeWorld) -> None:
@@ -150,39 +157,24 @@ def _certificates(world: FakeWorld, *keys: str) -> None:
     world.registered["app"] = world.in_state["app"] = set(keys)
 
 
-def _whole(world: FakeWorld) -> None:
-    model.require_whole(world.as_world())
+def _destroyed(world: World) -> None:
+    fake = cast("FakeWorld", world)
+    fake.cloud = fake.cloud - {_VAULT} | {("keyvault-secret", "deleted")}
+    model.require_destroyed(world)
 
 
-def _mounted(world: FakeWorld) -> None:
-    model.require_mounted(world.as_world())
+def _withdrawn(world: World) -> None:
+    model.require_withdrawn(world, {_USED})
 
 
-def _valid(world: FakeWorld) -> None:
-    model.require_valid(world.as_world())
-
-
-def _destroyed(world: FakeWorld) -> None:
-    world.cloud = world.cloud - {_VAULT} | {("keyvault-secret", "deleted")}
-    model.require_destroyed(world.as_world())
-
-
-def _withdrawn(world: FakeWorld) -> None:
-    model.require_withdrawn(world.as_world(), {_USED})
-
-
-def _no_key_in_clear(world: FakeWorld) -> None:
+def _no_key_in_clear(world: World) -> None:
     world.printed = ["first", "second"]
-    model.require_no_key_in_clear(world.as_world())
-    assert list(world.searched.values()) == world.printed, "what commands printed is searched as well"
+    model.require_no_key_in_clear(world)
+    assert list(cast("FakeWorld", world).searched.values()) == world.printed, "what was printed is searched as well"
 
 
-def _nothing_left(world: FakeWorld) -> None:
-    model.require_nothing_left(world.as_world())
-
-
-def _gone(world: FakeWorld) -> None:
-    model.require_gone(world.as_world(), "local-hc2")
+def _gone(world: World) -> None:
+    model.require_gone(world, "local-hc2")
 
 
 def _left(world: FakeWorld, file: str) -> None:
@@ -196,7 +188,7 @@ def _dates(begin: int, end: int) -> dict[str, str]:
     }
 
 
-def _valid_from_to(begin: int, end: int) -> Check:
+def _valid_from_to(begin: int, end: int) -> Spoil:
     return lambda world: world.signs_in_with.update(cloudProvider=_dates(begin, end))
 
 
@@ -211,54 +203,58 @@ _BACK: Final = "a leaked certificate is registered or in the vault"
 @pytest.mark.parametrize(
     ("holds", "spoil", "rule"),
     [
-        (_whole, lambda world: world.state.append(_VAULT), "the state has something twice"),
-        (_whole, lambda world: world.cloud.add(("azure", "orphan")), "orphans, or lost things"),
-        (_whole, lambda world: world.cloud.clear(), "orphans, or lost things"),
-        (_whole, lambda world: world.registered.update(app={"k1", "k2"}), _REGISTERED),
-        (_whole, lambda world: world.registered.pop("app"), _REGISTERED),
-        (_whole, lambda world: _certificates(world), _ONE_OR_TWO),
-        (_whole, lambda world: _certificates(world, "k1", "k2", "k3"), _ONE_OR_TWO),
-        (_whole, _lose_a_secret, "a credential is missing in the vault"),
-        (_whole, lambda world: world.signs_in_with.update(cloudProvider="x"), "tags name another certificate"),
-        (_whole, lambda world: _old_version(world, enabled=True), "old versions can be read"),
-        (_whole, lambda world: world.left.append("pulumi up"), "a command's processes are left"),
-        (_mounted, lambda world: world.mounts.pop(), _ELSE),
-        (_mounted, lambda world: world.mounts.append("older"), _ELSE),
-        (_mounted, lambda world: world.mounts.append(""), _ELSE),
-        (_mounted, lambda world: world.mounts.clear(), _ELSE),
-        (_valid, _valid_from_to(1, 3), _NO_DAY),
-        (_valid, _valid_from_to(-3, -1), _NO_DAY),
-        (_valid, _valid_from_to(-3, 0), _NO_DAY),
+        (model.require_whole, lambda world: world.state.append(_VAULT), "the state has something twice"),
+        (model.require_whole, lambda world: world.cloud.add(("azure", "orphan")), "orphans, or lost things"),
+        (model.require_whole, lambda world: world.cloud.clear(), "orphans, or lost things"),
+        (model.require_whole, lambda world: world.registered.update(app={"k1", "k2"}), _REGISTERED),
+        (model.require_whole, lambda world: world.registered.pop("app"), _REGISTERED),
+        (model.require_whole, lambda world: _certificates(world), _ONE_OR_TWO),
+        (model.require_whole, lambda world: _certificates(world, "k1", "k2", "k3"), _ONE_OR_TWO),
+        (model.require_whole, _lose_a_secret, "a credential is missing in the vault"),
+        (
+            model.require_whole,
+            lambda world: world.signs_in_with.update(cloudProvider="x"),
+            "tags name another certificate",
+        ),
+        (model.require_whole, lambda world: _old_version(world, enabled=True), "old versions can be read"),
+        (model.require_whole, lambda world: world.left.append("pulumi up"), "a command's processes are left"),
+        (model.require_mounted, lambda world: world.mounts.pop(), _ELSE),
+        (model.require_mounted, lambda world: world.mounts.append("older"), _ELSE),
+        (model.require_mounted, lambda world: world.mounts.append(""), _ELSE),
+        (model.require_mounted, lambda world: world.mounts.clear(), _ELSE),
+        (model.require_valid, _valid_from_to(1, 3), _NO_DAY),
+        (model.require_valid, _valid_from_to(-3, -1), _NO_DAY),
+        (model.require_valid, _valid_from_to(-3, 0), _NO_DAY),
         (_destroyed, lambda world: world.cloud.add(("arm", "identity")), "the stack's resources are left"),
         (_destroyed, lambda world: world.lost.add(_SEEDED), "what was there before the stack is gone"),
         (_withdrawn, lambda world: world.certificates.append(_registration(None)), _BACK),
         (_withdrawn, lambda world: world.versions.update(cloudProvider=[version(_USED)]), _BACK),
         (_no_key_in_clear, lambda world: world.places.update(log="key"), "a private key is in clear"),
-        (_nothing_left, lambda world: world.left.append("localcloud"), "processes are left"),
-        (_nothing_left, lambda world: world.state.mkdir(), "the local cloud's files are left"),
+        (model.require_nothing_left, lambda world: world.left.append("localcloud"), "processes are left"),
+        (model.require_nothing_left, lambda world: world.state.mkdir(), "the local cloud's files are left"),
         (_gone, lambda world: _left(world, _STATE), "the other stack is not gone"),
         (_gone, lambda world: _left(world, "Pulumi.local-hc2.yaml"), "the other stack is not gone"),
     ],
 )
 def test_each_rule_holds_until_its_world_is_spoilt(
-    world: FakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, holds: Check, spoil: Check, rule: str
+    world: FakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, holds: Check, spoil: Spoil, rule: str
 ) -> None:
     monkeypatch.setattr(model, "_MOUNTED_WITHIN", 0)
-    if holds in (_nothing_left, _gone):
+    if holds in (model.require_nothing_left, _gone):
         world.root, world.state = tmp_path, tmp_path / "state"
-    if holds is _valid:
+    if holds is model.require_valid:
         world.signs_in_with = dict.fromkeys(SECRETS, _dates(0, 1))
     world.certificates = [_registration("2026-11-23T00:00:00Z")]
-    holds(world)
+    holds(world.as_world())
     spoil(world)
     with pytest.raises(BrokenError, match=rule):
-        holds(world)
+        holds(world.as_world())
 
 
 def test_two_certificates_and_old_versions_that_are_disabled_are_whole(world: FakeWorld) -> None:
     _certificates(world, "k1", "k2")
     _old_version(world, enabled=False)
-    _whole(world)
+    model.require_whole(world.as_world())
 
 
 @pytest.mark.parametrize(
@@ -295,10 +291,7 @@ def test_a_certificate_that_should_have_changed_or_not_is_found(
     if is_changed:
         world.versions["cloudProvider"] = [version("new")]
 
-    if rule is None:
-        before.require_as_expected(Operation(kind, argument), was_undisturbed=undisturbed)
-        return
-    with pytest.raises(BrokenError, match=rule):
+    with breaking(rule):
         before.require_as_expected(Operation(kind, argument), was_undisturbed=undisturbed)
 
 
@@ -368,10 +361,7 @@ def test_what_a_foreign_sweep_takes_for_its_own_or_overlooks_is_found(
     world: FakeWorld, swept: list[dict[str, Any]], with_secrets: bool, rule: str | None
 ) -> None:
     things = Things(world.as_world())
-    if rule is None:
-        things.require_somebody_elses(swept, with_secrets=with_secrets)
-        return
-    with pytest.raises(BrokenError, match=rule):
+    with breaking(rule):
         things.require_somebody_elses(swept, with_secrets=with_secrets)
 
 
