@@ -27,6 +27,7 @@ from tools import golang
 AKS = "6dae42f8-4368-4678-94ff-3960e28e3630"
 AKS_CLIENT = "80faf920-1908-4b52-b5ef-a8e7bedfc67a"
 MOST_GROUPS = 200
+PODS = "/default/pods"
 CLUSTER = (
     "/subscriptions/10ca1000-0000-4000-8000-000000000002/resourceGroups/aks-local/providers/"
     "Microsoft.ContainerService/managedClusters/aks-mgmt-local"
@@ -52,13 +53,8 @@ def http(stack: LocalStack) -> Iterator[httpx.Client]:
         yield client
 
 
-def namespaces(stack: LocalStack, http: httpx.Client, token: str) -> httpx.Response:
-    url = f"{stack.environment.kubernetes_endpoint}/api/v1/namespaces"
-    return http.get(url, headers={"Authorization": f"Bearer {token}"})
-
-
-def pods(stack: LocalStack, http: httpx.Client, token: str) -> httpx.Response:
-    url = f"{stack.environment.kubernetes_endpoint}/api/v1/namespaces/default/pods"
+def namespaces(stack: LocalStack, http: httpx.Client, token: str, below: str = "") -> httpx.Response:
+    url = f"{stack.environment.kubernetes_endpoint}/api/v1/namespaces{below}"
     return http.get(url, headers={"Authorization": f"Bearer {token}"})
 
 
@@ -211,7 +207,7 @@ def test_the_groups_of_a_person_with_too_many_for_a_token_are_resolved(
     assert signed_in["extra"]["oid"] == [person.object_id]
     assert group in signed_in["groups"]
     assert len(signed_in["groups"]) == MOST_GROUPS + 1 + len(["system:authenticated"])
-    assert pods(stack, http, token).status_code == 200
+    assert namespaces(stack, http, token, PODS).status_code == 200
     assert namespaces(stack, http, token).status_code == 403
 
 
@@ -221,7 +217,7 @@ def test_an_application_in_too_many_groups_gets_401_and_a_reason_in_the_log(
     application = azure.directory.create_service_principal(azure.directory.create_application("many").app_id)
     in_too_many_groups(application.object_id)
 
-    refused = pods(stack, http, azure.tokens.issue(application, AKS))
+    refused = namespaces(stack, http, azure.tokens.issue(application, AKS), PODS)
 
     assert refused.status_code == 401
     assert refused.json()["message"] == "Unauthorized"

@@ -11,6 +11,7 @@ import pytest
 from ops.doctor.model.check import CheckResult, CheckStatus, Stage
 from ops.graph import html
 from ops.graph.build import build
+from ops.graph.model import IdentityGraph
 from ops.world.seen import HostedClusterCondition
 from tests.browser.browser import Browser, Scheme
 from tests.browser.conftest import Files
@@ -150,9 +151,7 @@ def test_details_lead_to_the_neighbours(browser: Browser, files: Files) -> None:
 
 
 def test_a_fix_is_in_the_details_and_is_copied(browser: Browser, tmp_path: Path) -> None:
-    file = tmp_path / "page.html"
-    file.write_text(html.document(broken_secret()), encoding="utf-8")
-    browser.open(file)
+    browser.open(_written(tmp_path, broken_secret()))
     browser.evaluate(
         "Object.defineProperty(navigator, 'clipboard', {value: {writeText: async (text) => { window.copied = text; }}})"
     )
@@ -182,21 +181,17 @@ def test_a_card_that_is_clicked_stays_in_sight(browser: Browser, tmp_path: Path,
 
 def test_a_broken_cluster_shows_its_fix_and_which_identities_are_broken(browser: Browser, tmp_path: Path) -> None:
     browser.open(_page(tmp_path))
+    expiry, words = browser.evaluate(
+        "['.timeline > .expiry', '.timeline > .detail'].map((e) => getComputedStyle(document.querySelector(e)).fill)"
+    )
 
     browser.click(".node.hostedCluster")
+
+    assert expiry == words, "the legend of the dates is not red"
 
     assert browser.evaluate("document.querySelector('#details dd code').textContent") == "idstack try"
     assert browser.evaluate("[...document.querySelectorAll('#details li .error')].length") == 1
     assert ": broken" in browser.evaluate("document.querySelector('#details li .error').textContent")
-
-
-def test_the_legend_of_the_dates_is_not_red_in_a_broken_cluster(browser: Browser, tmp_path: Path) -> None:
-    browser.open(_page(tmp_path))
-
-    expiry, words = browser.evaluate(
-        "['.timeline > .expiry', '.timeline > .detail'].map((e) => getComputedStyle(document.querySelector(e)).fill)"
-    )
-    assert expiry == words
 
 
 def test_on_a_phone_the_problems_are_a_list_with_cause_and_fix(browser: Browser, tmp_path: Path) -> None:
@@ -221,9 +216,13 @@ def _page(folder: Path, conditions: tuple[str, ...] = ("Degraded",)) -> Path:
     sources = world.sources()
     place: Any = {"cluster": "hc1", "identity": ENABLED[0].field, "stage": Stage.PROOF_CALL, "check": "role"}
     lost = CheckResult(**place, status=CheckStatus.BROKEN, evidence="it is gone", fix="`idstack try`")
-    drawn = build(with_results(sources, *sources.examination.results, lost))
+    return _written(folder, build(with_results(sources, *sources.examination.results, lost)))
+
+
+def _written(folder: Path, graph: IdentityGraph) -> Path:
+    """The page of a graph."""
     file = folder / "page.html"
-    file.write_text(html.document(drawn), encoding="utf-8")
+    file.write_text(html.document(graph), encoding="utf-8")
     return file
 
 
@@ -261,10 +260,7 @@ def test_the_drawing_is_saved_as_a_picture_in_the_colours_that_are_shown(
 
 
 def test_an_empty_stack_says_so(browser: Browser, tmp_path: Path) -> None:
-    file = tmp_path / "page.html"
-    file.write_text(html.document(GraphWorld().graph()), encoding="utf-8")
-
-    browser.open(file)
+    browser.open(_written(tmp_path, GraphWorld().graph()))
 
     assert browser.evaluate("document.querySelector('main').innerText").startswith(
         "The stack prod has no hosted cluster."
@@ -305,10 +301,7 @@ def test_whatever_can_be_focused_has_a_name(browser: Browser, files: Files, name
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_name_runs_no_script(browser: Browser, tmp_path: Path, attack: str) -> None:
-    file = tmp_path / "page.html"
-    file.write_text(html.document(named(attack)), encoding="utf-8")
-
-    browser.open(file)
+    browser.open(_written(tmp_path, named(attack)))
     browser.click(".node.secret")
 
     assert browser.seen() == []
