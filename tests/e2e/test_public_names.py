@@ -7,15 +7,16 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+from urllib.parse import urlsplit
 
 import jwt
 import pytest
 import requests
 
 from identity.catalogue import CONTROL_PLANE
+from identity.clouds import CLOUDS, DEFAULT_CLOUD
 from tests.harness import LocalStack
-from tests.proofs import proof, signed_in
 from tools import golang
 from tools.steps import ROOT
 
@@ -32,6 +33,27 @@ print(requests.request(method, url, data="".join(body), headers=headers).status_
 """
 FIELDS: Final = [row.field for row in CONTROL_PLANE if row.enabled_by_default]
 _FIRST: Final = ("disk", "kms")
+
+
+def proof(stack: LocalStack, field: str) -> tuple[str, str, str, str]:
+    """Scope, method, URL and body ("" for none) of the call that the identity's probe makes."""
+    [row] = [identity for identity in CONTROL_PLANE if identity.field == field]
+    name = row.probe_name(row.mounts[0])
+    [probe] = [
+        resource["inputs"]["spec"]["template"]["spec"]["containers"][0]
+        for resource in stack.resources()
+        if resource["type"] == "kubernetes:apps/v1:Deployment" and resource["inputs"]["metadata"]["name"] == name
+    ]
+    arguments: list[str] = probe["args"]
+    call: dict[str, Any] = json.loads(arguments[arguments.index("--proof") + 1])
+    host = call.get("headers", {}).get("Host") or urlsplit(CLOUDS[DEFAULT_CLOUD].arm_endpoint).netloc
+    url = urlsplit(call["url"])._replace(netloc=host).geturl()
+    return call["scope"], call["method"], url, json.dumps(call["body"]) if "body" in call else ""
+
+
+def signed_in(stack: LocalStack, field: str, *command: str) -> str:
+    """What a command prints that runs with the identity's sign-in."""
+    return stack.idstack("local", "exec", "--as", f"hc1/{field}", "--", *command).stdout.strip()
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from identity.credentials import rfc3339
 from identity.resource_types import MANAGED_IDENTITY_API
 from ops.world import probes
 from ops.world.probes import SeenReport
-from tests.engine.create_iam import create_iam
 from tests.engine.hypershift_scripts import HyperShiftScripts
 from tests.engine.other_stacks import move
 from tests.engine.out_of_band import OutOfBand
@@ -200,6 +199,37 @@ def test_a_withdrawn_key_signs_nothing_more(both: BothWays) -> None:
         both.stack.up(IDSTACK_CLOCK=rfc3339.render(datetime.now(UTC) + timedelta(hours=1)))
 
     assert both.refused(row, subject) == "AADSTS7000272"
+
+
+_VERSION: Final = "2023-01-31"
+
+
+def create_iam(scripts: HyperShiftScripts, cluster: str, infra_id: str, issuer_url: str, file: Path) -> dict[str, Any]:
+    """Make the identities of a cluster with KMS, and write the file; returns its content.
+
+    By the same requests as `hypershift create iam azure`, and `create infra azure --assign-identity-roles`. Sources in
+    openshift/hypershift at 3ee9615: `cmd/infra/azure/identities.go`, `cmd/infra/azure/rbac.go:86-133`.
+    """
+    found: dict[str, Any] = {}
+    for row in CONTROL_PLANE:
+        if row.workload is None:
+            continue
+        name = f"{cluster}-{row.workload.name}-{infra_id}"
+        identity = f"{scripts.group}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{name}"
+        made = scripts.arm("PUT", identity, _VERSION, {"location": "eastus"})["properties"]
+        for subject in row.workload.subjects:
+            last = f"-{subject.suffix}" if subject.suffix else ""
+            credential = f"{cluster}-{row.workload.stem or row.workload.name}-fed-id{last}"
+            federated = {"issuer": issuer_url, "subject": subject.subject, "audiences": ["openshift"]}
+            path = f"{identity}/federatedIdentityCredentials/{credential}"
+            scripts.arm("PUT", path, _VERSION, {"properties": federated})
+        if row.workload.path is None:
+            scripts.assign_as_the_cli(infra_id, row.component, row.hypershift, made["principalId"])
+            found[row.field] = {"clientID": made["clientId"]}
+        else:
+            found[f"{row.field}ClientID"] = made["clientId"]
+    file.write_text(json.dumps(found, indent=2), encoding="utf-8")
+    return found
 
 
 def test_what_create_iam_made_is_adopted_as_it_is(both: BothWays, tmp_path: Path) -> None:
