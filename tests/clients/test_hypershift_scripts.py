@@ -13,10 +13,9 @@ import pytest
 import yaml
 
 from identity.catalogue import DATA_PLANE
-from identity.credentials.document import decode
 from localcloud.testing.upstream_definitions import hypershift
 from tests.engine.adoption import SCRIPTED, Adoption, adopted_cluster
-from tests.engine.hypershift_scripts import PREFIX, VAULT, HyperShiftScripts
+from tests.engine.hypershift_scripts import PREFIX, HyperShiftScripts
 from tests.harness import LocalStack
 from tools import clients
 
@@ -85,10 +84,7 @@ def test_what_the_scripts_made_is_adopted(adopted: Adoption) -> None:
 
 def test_both_credentials_of_each_identity_sign_in(adopted: Adoption) -> None:
     for row in SCRIPTED:
-        found = adopted.stack.control_plane[row.field]
-        new = decode(adopted.scripts.vault("GET", VAULT, f"/secrets/{found['credentialsSecretName']}")["value"])
-        assert adopted.signs_in(found["clientID"], adopted.scripts.credential_pem(row.secret_stem))
-        assert adopted.signs_in(found["clientID"], new.key_material.pem())
+        adopted.require_both_sign_in(row)
 
 
 def test_the_script_for_the_key_of_etcd_makes_one(adopted: Adoption, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import yaml
 from azure.identity import CertificateCredential
 
 from identity.catalogue import CONTROL_PLANE
+from identity.catalogue_rows import ControlPlaneIdentity
 from identity.credentials.document import decode
 from tests.engine.clients import Client
 from tests.engine.hypershift_scripts import VAULT, HyperShiftScripts
@@ -45,9 +46,15 @@ class Adoption:
         """`idstack import scripts` once more."""
         return _import_scripts(self.stack, self.scripts, self.import_file)
 
-    def signs_in(self, client_id: str, pem: bytes) -> bool:
-        """Whether a certificate with its key signs the identity in."""
-        return _signs_in(self.stack, client_id, pem)
+    def require_both_sign_in(self, row: ControlPlaneIdentity) -> None:
+        """Assert that the scripts' certificate and that of the vault, which is another one, sign the identity in."""
+        found = self.stack.control_plane[row.field]
+        new = decode(self.scripts.vault("GET", VAULT, f"/secrets/{found['credentialsSecretName']}")["value"])
+        earlier = self.scripts.credential_pem(row.secret_stem)
+        assert new.thumbprint == found["thumbprint"]
+        assert new.key_material.pem() != earlier
+        assert _signs_in(self.stack, found["clientID"], earlier)
+        assert _signs_in(self.stack, found["clientID"], new.key_material.pem())
 
 
 @contextmanager

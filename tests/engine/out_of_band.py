@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import requests
@@ -89,6 +89,14 @@ class OutOfBand:
         }
         self.arm("PUT", assignment, "2022-04-01", {"properties": properties})
         return assignment
+
+    def custom_role(self, name: str, permission: Mapping[str, Any], scopes: Sequence[str]) -> str:
+        """Make a role that can be assigned at these scopes; returns its GUID."""
+        guid = str(uuid.uuid4())
+        properties = {"roleName": name, "type": "CustomRole", "permissions": [permission], "assignableScopes": scopes}
+        path = role_definition_id(self._stack.environment.subscription_id, guid)
+        self.arm("PUT", path, "2022-04-01", {"properties": properties})
+        return guid
 
     def _request(
         self, method: str, url: str, scope: str, headers: Mapping[str, str] | None = None, **options: Any

@@ -13,7 +13,6 @@ import os
 import select
 import signal
 import subprocess
-import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -25,7 +24,6 @@ from identity.catalogue import FEDERATED_AUDIENCE, MANAGEMENT_AUDIENCE
 from identity.clouds import local_cloud
 from identity.credentials.openid_documents import DISCOVERY_PATH, discovery_document, jwks_document
 from identity.credentials.service_account_key import make, public_half
-from identity.naming import role_definition_id
 from localcloud.testing.running import LocalEnvironment, network
 from ops.stack.environment import variables
 from tests.engine.out_of_band import OutOfBand
@@ -69,7 +67,8 @@ class StateInAzure(OutOfBand):
         self.container = self._account("stidstackstate", "pulumi-state", "None")
         self.assign(self.container, _BLOB_READER, self._deployer)
         self._publish()
-        self._reader_of_the_key = self._custom_role("keys/read", "keys/decrypt/action")
+        reads = [f"Microsoft.KeyVault/vaults/keys/{action}" for action in ("read", "decrypt/action")]
+        self._reader_of_the_key = self.custom_role("State reader", {"actions": [], "dataActions": reads}, [self._group])
 
     @property
     def _vault_key(self) -> str:
@@ -133,22 +132,6 @@ class StateInAzure(OutOfBand):
         client_id = self._stack.environment.deployer_client_id
         found: str = self.graph("GET", f"/servicePrincipals(appId='{client_id}')")["id"]
         return found
-
-    def _custom_role(self, *data_actions: str) -> str:
-        guid = str(uuid.uuid4())
-        permission = {
-            "actions": [],
-            "dataActions": [f"Microsoft.KeyVault/vaults/{data_action}" for data_action in data_actions],
-        }
-        properties = {
-            "roleName": "State reader",
-            "type": "CustomRole",
-            "permissions": [permission],
-            "assignableScopes": [self._group],
-        }
-        path = role_definition_id(self._stack.environment.subscription_id, guid)
-        self.arm("PUT", path, "2022-04-01", {"properties": properties})
-        return guid
 
     def _account(self, name: str, container: str, access: str) -> str:
         account = f"{self._group}/providers/Microsoft.Storage/storageAccounts/{name}"

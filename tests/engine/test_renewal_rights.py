@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -14,7 +13,6 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from identity.naming import role_definition_id
 from localcloud.testing.azure import WRITE_OWNED, assemble
 from localcloud.testing.faults import NO_DELAYS
 from localcloud.testing.running import StateDirectory
@@ -63,15 +61,7 @@ def _grant(stack: LocalStack, administrator: OutOfBand, object_id: str) -> list[
     create, *assignments = map(shlex.split, printed)
     role: dict[str, Any] = json.loads(create[-1])
     permissions = {key[0].lower() + key[1:]: role[key] for key in role if key.endswith("ctions")}
-    properties = {
-        "roleName": role["Name"],
-        "type": "CustomRole",
-        "permissions": [permissions],
-        "assignableScopes": role["AssignableScopes"],
-    }
-    guid = str(uuid.uuid4())
-    definition = role_definition_id(stack.environment.subscription_id, guid)
-    administrator.arm("PUT", definition, "2022-04-01", {"properties": properties})
+    guid = administrator.custom_role(role["Name"], permissions, role["AssignableScopes"])
     scopes = [words[words.index("--scope") + 1] for words in assignments]
     for scope in scopes:
         administrator.assign(scope, guid, object_id)

@@ -20,6 +20,11 @@ from typing import Any, Final
 
 import yaml
 
+
+def _words(file: str) -> list[str]:
+    return Path(__file__).with_name(file).read_text(encoding="utf-8").split()
+
+
 VERSION: Final = "4.20.0"
 _MANIFEST: Final = "application/vnd.docker.distribution.manifest.v2+json"
 _CONFIG: Final = "application/vnd.docker.container.image.v1+json"
@@ -29,23 +34,9 @@ _HYPERSHIFT: Final = "hypershift/hypershift"
 _RELEASE: Final = "openshift/release"
 # What the hypershift-operator reads of the control-plane operator's image (hostedcluster_controller.go:131-137), as
 # HyperShift's Dockerfile.control-plane has it.
-_LABELS: Final = {
-    f"io.openshift.hypershift.{name}": "true"
-    for name in (
-        "control-plane-operator-subcommands",
-        "control-plane-operator-skips-haproxy",
-        "control-plane-operator-manages.decompress-decode-config",
-        "control-plane-operator-creates-aws-sg",
-        "control-plane-operator-applies-management-kas-network-policy-label",
-        "control-plane-operator-supports-kas-custom-kubeconfig",
-        "control-plane-pki-operator-signs-csrs",
-        "hosted-cluster-config-operator-reports-node-count",
-        "restricted-psa",
-        "control-plane-operator.v2-isdefault",
-    )
-}
+_LABELS: Final = {f"io.openshift.hypershift.{name}": "true" for name in _words("labels.txt")}
 # The components of a release that the control-plane operator takes images from.
-_COMPONENTS: Final = Path(__file__).with_name("components.txt").read_text(encoding="utf-8").split()
+_COMPONENTS: Final = _words("components.txt")
 
 
 @dataclass(frozen=True)

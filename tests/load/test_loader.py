@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import json
 import logging
 import threading
@@ -55,21 +56,12 @@ _ALLOWED = 30_000
 _TABLE = 250_000
 
 
-class Rotated:
-    """The mounted credential, replaced again and again."""
-
-    def __init__(self, mount: CsiMount, entra: EntraProcess, issued: IssuedCertificate, events: Events) -> None:
-        self._mount = mount
-        self._entra = entra
-        self._issued = issued
-        self._events = events
-        self._rotations = 0
-
-    def rotate(self) -> None:
-        """Return once the next credential is served."""
-        self._rotations += 1
-        self._mount.write(self._entra.document(self._issued, cut=self._rotations))
-        self._events.until(EventKind.SERVED)
+def rotations(mount: CsiMount, entra: EntraProcess, issued: IssuedCertificate, events: Events) -> Iterator[int]:
+    """Replace the mounted credential again and again; each is served before the iteration goes on."""
+    for rotation in itertools.count(1):
+        mount.write(entra.document(issued, cut=rotation))
+        events.until(EventKind.SERVED)
+        yield rotation
 
 
 @pytest.fixture
@@ -122,7 +114,7 @@ def test_no_descriptor_thread_or_memory_leaks(
 ) -> None:
     credential = MountedCredential(mount.path, clock=hours, on_event=events)
     events.until(EventKind.SERVED)
-    rotated = Rotated(mount, entra, issued, events)
+    rotated = rotations(mount, entra, issued, events)
     used: list[tuple[int, int]] = []
     allocated: list[int] = []
     gc.collect()  # once: what tests before this one have left open is not the loader's
@@ -132,12 +124,12 @@ def test_no_descriptor_thread_or_memory_leaks(
                 trace()
             answers = callers.ask([ARM_SCOPE, VAULT_SCOPE], partial(challenge, half_hour))
             for _ in range(load.rotations):
-                rotated.rotate()
+                next(rotated)
                 hours.advance(MEANWHILE / load.rotations)
             assert failures(answers()) == []
             hours.advance(HALF_HOUR - MEANWHILE)
             # Its only connection is the one that has proven it.
-            rotated.rotate()
+            next(rotated)
             used.append((descriptors(), threading.active_count()))
             if half_hour >= load.warm_up:
                 allocated.append(memory())
