@@ -7,8 +7,8 @@ import socket
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
-from kubernetes import client, config
 
 from identity.resource_types import NETWORK_API
 from localcloud.testing import networks
@@ -19,9 +19,9 @@ from tests.harness import running_stack
 
 pytestmark = pytest.mark.slow
 
-DEPLOYMENTS = ("apps", "v1", "deployments")
-CLASS_RESOURCE = ("secrets-store.csi.x-k8s.io", "v1", "secretproviderclasses")
-HOSTED_CLUSTERS = ("hypershift.openshift.io", "v1beta1", "hostedclusters")
+DEPLOYMENTS = "/apis/apps/v1/namespaces/{}/deployments"
+CLASSES_OF = "/apis/secrets-store.csi.x-k8s.io/v1/namespaces/{}/secretproviderclasses"
+HOSTED_CLUSTERS = "/apis/hypershift.openshift.io/v1beta1/namespaces/clusters/hostedclusters"
 
 # Reports to the test whose credentials it finds where their consumers look, then stays.
 READER = """
@@ -59,38 +59,16 @@ WRITTEN = {
 }
 
 
-class ClusterContents:
-    """What is in the cluster: names, and versions that change with every write of the specification."""
-
-    def __init__(self, api: client.ApiClient) -> None:
-        self._objects = client.CustomObjectsApi(api)
-        # The user's own, who puts the pull secret there.
-        client.CoreV1Api(api).create_namespace(client.V1Namespace(metadata=client.V1ObjectMeta(name="clusters")))
-
-    def hosted_clusters(self) -> dict[str, Any]:
-        """Specification by name."""
-        return {
-            hosted_cluster["metadata"]["name"]: hosted_cluster["spec"]
-            for hosted_cluster in self._list("clusters", HOSTED_CLUSTERS)
-        }
-
-    def side(self, namespace: str) -> dict[str, Any]:
-        """SecretProviderClasses and Deployments of one control plane."""
-        classes, deployments = self._list(namespace, CLASS_RESOURCE), self._list(namespace, DEPLOYMENTS)
-        return {
-            **{class_["metadata"]["name"]: class_["metadata"]["resourceVersion"] for class_ in classes},
-            **{deployment["metadata"]["name"]: deployment["metadata"]["generation"] for deployment in deployments},
-        }
-
-    def _list(self, namespace: str, resource: tuple[str, str, str]) -> list[dict[str, Any]]:
-        group, version, plural = resource
-        found: Any = self._objects.list_namespaced_custom_object(group, version, namespace, plural)
-        return list(found["items"])
+def by_name(http: httpx.Client, *paths: str) -> dict[str, Any]:
+    """The specifications of all objects of these collections."""
+    found = (http.get(path).raise_for_status().json()["items"] for path in paths)
+    return {item["metadata"]["name"]: item["spec"] for items in found for item in items}
 
 
 def test_hypershift_makes_the_objects_of_two_clusters_and_then_the_stack_does(tmp_path: Path) -> None:
-    with running_stack(tmp_path) as stack, config.new_client_from_config(stack.environment.kubeconfig) as api:
-        cluster = ClusterContents(api)
+    with running_stack(tmp_path) as stack, stack.kubernetes() as http:
+        # The user's own, who puts the pull secret there.
+        http.post("/api/v1/namespaces", json={"metadata": {"name": "clusters"}}).raise_for_status()
         [first] = stack.configuration("hostedClusters")
         another = another_imported(stack, first["identities"]["imageRegistry"])
         second = with_applications(first, "nodePoolManagement", imported=another)
@@ -98,14 +76,15 @@ def test_hypershift_makes_the_objects_of_two_clusters_and_then_the_stack_does(tm
         first = with_applications(first, "nodePoolManagement", "disk")
 
         def sides() -> list[dict[str, Any]]:
-            return [cluster.side("clusters-hc1"), cluster.side("clusters-hc2")]
+            kinds = (CLASSES_OF, DEPLOYMENTS)
+            return [by_name(http, *(kind.format(f"clusters-{name}") for kind in kinds)) for name in ("hc1", "hc2")]
 
         _make_egress(OutOfBand(stack), second["resourceGroup"], second["infraID"])
         given = [{**first, "hostedCluster": RELEASE}, {**second, "hostedCluster": {"manifest": {"spec": GIVEN}}}]
         with stack.configured(clusterSide="hypershift", hostedClusters=given):
             stack.up()
             described = stack.outputs["hostedClusters"]
-            _require_applied(cluster.hosted_clusters(), described)
+            _require_applied(by_name(http, HOSTED_CLUSTERS), described)
             assert sides() == [{}, {}], "it is left to HyperShift's operators"
             # There are no pods of HyperShift to look at.
             _require_status(stack.idstack("status", check=False).stdout)
@@ -117,7 +96,7 @@ def test_hypershift_makes_the_objects_of_two_clusters_and_then_the_stack_does(tm
                 mounted = {"clients": clients, "config": "/mnt/certs/azure-disk-hc1-json"}
                 assert [_received(server), _received(server)] == [mounted] * 2
                 assert [len(side) for side in sides()] == [CLASSES + MOUNTS + 1, CLASSES + MOUNTS]
-                assert cluster.hosted_clusters() == {}
+                assert by_name(http, HOSTED_CLUSTERS) == {}
 
 
 def _make_egress(somebody: OutOfBand, group: str, name: str) -> None:

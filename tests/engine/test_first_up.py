@@ -11,7 +11,6 @@ import subprocess
 import termios
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,16 +37,6 @@ _KEY: Final = "Ctrl-C"
 _INTERRUPTIONS: Final = {"SIGINT": signal.SIGINT, "SIGTERM": signal.SIGTERM, _KEY: signal.SIGINT}
 
 
-@dataclass(frozen=True)
-class Interrupted:
-    """What an `up` printed that got a signal, how it ended, its locks, and what the state has of steps under way."""
-
-    printed: str
-    code: int
-    locks: list[str]
-    pending: Any
-
-
 def test_a_first_up_frees_a_taken_name_and_goes_on_after_interruptions(tmp_path: Path) -> None:
     with small_stack(tmp_path, "hypershift") as stack, stack.configured(credentials=_TIMEOUT):
         taken, older = _take_a_name(stack)
@@ -60,7 +49,7 @@ def test_a_first_up_frees_a_taken_name_and_goes_on_after_interruptions(tmp_path:
 
         with held(stack, gate_refuses(stack)):
             for name, number in _INTERRUPTIONS.items():
-                _require_ended(_interrupt(stack, name), number)
+                _interrupt(stack, name, number)
 
         ended = stack.idstack("up", check=False)
         assert ended.returncode == 0, ended.stderr
@@ -71,16 +60,6 @@ def test_a_first_up_frees_a_taken_name_and_goes_on_after_interruptions(tmp_path:
         )
         assert identity["outputs"]["tags"][STACK_TAG] == "idstack:local"
         assert stack.preview() == {}
-
-
-def _require_ended(found: Interrupted, number: signal.Signals) -> None:
-    """The gate was interrupted, and the stack is unlocked."""
-    assert f"idstack: interrupted by {number.name}: `pulumi up` has finished its operations" in found.printed
-    assert found.code == 128 + number
-    assert "received; terminating" not in found.printed
-    assert "interrupted while it waited; run the command again" in found.printed
-    assert found.locks == []
-    assert not found.pending
 
 
 def _take_a_name(stack: LocalStack) -> tuple[str, str]:
@@ -107,8 +86,11 @@ def _left_over(stack: LocalStack) -> list[dict[str, Any]]:
     return list(document["leftovers"])
 
 
-def _interrupt(stack: LocalStack, name: str) -> Interrupted:
-    """Interrupt an `up` once a gate was refused: by a signal to it alone, or as somebody who presses Ctrl-C twice."""
+def _interrupt(stack: LocalStack, name: str, number: signal.Signals) -> None:
+    """Interrupt an `up` once a gate was refused: by a signal to it alone, or as somebody who presses Ctrl-C twice.
+
+    It says so, ends as after the signal, and leaves neither a lock nor an operation under way.
+    """
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(ours, (50, 160))  # without a size the engine has no display that reads keys
     is_pressed = name == _KEY
@@ -135,13 +117,18 @@ def _interrupt(stack: LocalStack, name: str) -> Interrupted:
         if is_pressed:
             os.write(ours, b"\x03\x03")
         else:
-            running.send_signal(_INTERRUPTIONS[name])
+            running.send_signal(number)
         running.wait(timeout=_NEVER)
         log.terminate()
     os.close(ours)
-    locks = [path.name for path in (stack.state / "pulumi/backend/.pulumi/locks").rglob("*") if path.is_file()]
+    said = printed.result()
+    assert f"idstack: interrupted by {number.name}: `pulumi up` has finished its operations" in said
+    assert running.returncode == 128 + number
+    assert "received; terminating" not in said
+    assert "interrupted while it waited; run the command again" in said
+    assert [path for path in (stack.state / "pulumi/backend/.pulumi/locks").rglob("*") if path.is_file()] == []
     latest = json.loads(stack.checkpoint.read_text(encoding="utf-8"))["checkpoint"]["latest"]
-    return Interrupted(printed.result(), running.returncode, locks, latest.get("pending_operations"))
+    assert not latest.get("pending_operations")
 
 
 def _read(terminal: int) -> str:
