@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,8 +22,7 @@ from identity.catalogue_rows import ProofCall, ProofTarget
 from identity.clouds import CLOUDS, DEFAULT_CLOUD
 from localcloud.testing.kubernetes import client_of
 from localcloud.testing.running import StateDirectory
-from tests.consumers import velero
-from tests.consumers.consumer import Consumer, needs, program, row_of
+from tests.consumers.consumer import Consumer, free_port, needs, program, row_of
 from tests.consumers.drivers import make_machine
 from tests.consumers.guest import guest
 from tests.consumers.minted import client_id, mint, pod_of, signing_in, write_objects
@@ -50,9 +50,61 @@ _ACCOUNTS: Final = [
     for subject in identity.subjects
 ]
 
+VELERO: Final = "velero"
+PLUGIN: Final = "velero-plugin-for-microsoft-azure"
+_OADP: Final = "openshift-adp"
+_VELERO_SECONDS: Final = 600
+
+
+@dataclass(frozen=True)
+class Velero:
+    """Velero's command beside its server."""
+
+    kubeconfig: Path
+    log: Path
+
+    def __call__(self, *arguments: str) -> str:
+        """What the command prints; it fails with the server's log."""
+        command = (str(program(VELERO)), *arguments, f"--namespace={_OADP}", f"--kubeconfig={self.kubeconfig}")
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_VELERO_SECONDS)
+        assert done.returncode == 0, done.stderr + self.log.read_text()
+        return done.stdout
+
+
+@contextmanager
+def running_velero(kubeconfig: Path, folder: Path, variables: Mapping[str, str]) -> Iterator[Velero]:
+    """Velero with the local cloud's container of backups as its location."""
+    (plugins := folder / "plugins").mkdir(parents=True)
+    (plugins / PLUGIN).symlink_to(program(PLUGIN))
+    velero = Velero(kubeconfig, folder / "log")
+    # Beside its own in the container are other backups, which it refuses without a prefix.
+    location = ("--bucket=etcd", "--prefix=velero", "--backup-location-config=storageAccount=backuplocal,useAAD=true")
+    velero("install", "--provider=azure", f"--plugins={PLUGIN}", "--no-secret", *location)
+    ports = (f"--metrics-address=127.0.0.1:{free_port()}", f"--profiler-address=127.0.0.1:{free_port()}")
+    options = (f"--namespace={_OADP}", f"--kubeconfig={kubeconfig}", f"--plugin-dir={plugins}", *ports)
+    with (
+        velero.log.open("w") as log,
+        subprocess.Popen([program(VELERO), "server", *options], env=variables, stdout=log, stderr=log) as server,
+    ):
+        try:
+            assert _location_phase(kubeconfig) == "Available", velero.log.read_text()
+            yield velero
+        finally:
+            server.kill()
+
+
+def _location_phase(kubeconfig: Path) -> str:
+    """What Velero finds of its backup location, once it has looked."""
+    path = f"/apis/velero.io/v1/namespaces/{_OADP}/backupstoragelocations"
+    watched = {"watch": "1", "timeoutSeconds": str(_VELERO_SECONDS)}
+    with client_of(kubeconfig) as http, http.stream("GET", path, params=watched, timeout=_VELERO_SECONDS) as changes:
+        found = (json.loads(line)["object"].get("status", {}).get("phase", "") for line in changes.iter_lines())
+        return next(filter(None, found), "")
+
+
 # On the management cluster, of HyperShift's operator and of OADP. They share Velero's identity.
 _JOB: Final = "system:serviceaccount:hypershift:etcd-backup-job"
-_VELERO: Final = f"system:serviceaccount:{velero.NAMESPACE}:velero"
+_VELERO: Final = f"system:serviceaccount:{_OADP}:velero"
 
 
 @pytest.fixture(scope="module")
@@ -176,8 +228,8 @@ def test_a_backup_job_uploads_as_veleros_identity(
     assert [key for kind, key in stack.contents() if kind == "blob" and key.startswith("backuplocal/etcd/job/")]
 
 
-@needs(velero.VELERO)
-@needs(velero.PLUGIN)
+@needs(VELERO)
+@needs(PLUGIN)
 def test_velero_backs_up_and_restores(stack: LocalStack, kubeconfigs: Mapping[str, Path], tmp_path: Path) -> None:
     environment, client = stack.environment, client_id(stack, "hc1", ("managedIdentities", "velero", "clientID"))
     mint(kubeconfigs["hc2"], _VELERO, token := tmp_path / "token", MANAGEMENT_AUDIENCE)
@@ -191,7 +243,7 @@ def test_velero_backs_up_and_restores(stack: LocalStack, kubeconfigs: Mapping[st
     made = "/api/v1/namespaces/velero-proof/configmaps"
     with (
         client_of(kubeconfigs["hc2"]) as http,
-        velero.running(kubeconfigs["hc2"], tmp_path / "velero", variables) as command,
+        running_velero(kubeconfigs["hc2"], tmp_path / "velero", variables) as command,
     ):
         http.post("/api/v1/namespaces", json={"metadata": {"name": "velero-proof"}}).raise_for_status()
         http.post(made, json={"metadata": {"name": "kept"}, "data": {"a": "b"}}).raise_for_status()
