@@ -135,7 +135,10 @@ def reader_of(stack: LocalStack, folder: Path, *, cluster_user: bool = False) ->
     administrator = OutOfBand(stack)
     reader = signed_up(administrator, stack, f"reader-{uuid.uuid4()}", folder)
     groups = dict.fromkeys(resource_groups(stack), READER)
-    clusters = {_management_cluster(stack): _CLUSTER_USER} if cluster_user else {}
+    cluster = stack.configuration("managementCluster")
+    aks = "Microsoft.ContainerService/managedClusters"
+    cluster_id = resource_id(stack.environment.subscription_id, cluster["resourceGroup"], aks, cluster["name"])
+    clusters = {cluster_id: _CLUSTER_USER} if cluster_user else {}
     made = [administrator.assign(scope, role, reader.object_id) for scope, role in {**groups, **clusters}.items()]
     reader.await_rights(*groups)
     try:
@@ -175,9 +178,3 @@ def _names(value: object, key: str = "") -> Iterator[str]:
             yield value
         case str():
             yield from re.findall(r"/resourceGroups/([^/]+)/", value)
-
-
-def _management_cluster(stack: LocalStack) -> str:
-    cluster = stack.configuration("managementCluster")
-    aks = "Microsoft.ContainerService/managedClusters"
-    return resource_id(stack.environment.subscription_id, cluster["resourceGroup"], aks, cluster["name"])

@@ -10,7 +10,6 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -21,11 +20,6 @@ from localcloud.testing.kubernetes import Endpoint
 from localcloud.testing.running import StateDirectory
 from tests.engine.changing import refusal
 from tests.harness import LocalStack
-
-
-def _cluster(stack: LocalStack, **changes: Any) -> list[dict[str, Any]]:
-    [cluster] = stack.configuration("hostedClusters")
-    return [{**cluster, **changes}]
 
 
 def test_a_second_up_changes_nothing(stack: LocalStack) -> None:
@@ -52,7 +46,8 @@ def test_a_preview_of_other_tags_replaces_nothing(stack: LocalStack) -> None:
 
 
 def test_another_region_is_refused_with_all_that_it_would_replace(stack: LocalStack) -> None:
-    moved = {"location": "westus", "hostedClusters": _cluster(stack, location="eastus")}
+    [cluster] = stack.configuration("hostedClusters")
+    moved = {"location": "westus", "hostedClusters": [{**cluster, "location": "eastus"}]}
 
     refused = refusal(stack, "preview", **moved)
     another = {**stack.configuration("vault"), "name": "kv-idstack-west"}  # no vault moves

@@ -74,7 +74,9 @@ def engine_of(stack: LocalStack, reader: Reader | None = None) -> Iterator[Engin
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LOCALCLOUD_STATE_DIR", str(stack.state))
         if reader is not None:
-            patch.setattr("ops.world.reader.deployer", lambda _: _azure(stack, reader))
+            local, credential = stack.environment, reader.credential()
+            azure = AzureClient(local_cloud(local), credential, local.ca_file)
+            patch.setattr("ops.world.reader.deployer", lambda _: azure)
         yield Engine(stack.name, stack.root)
 
 
@@ -134,15 +136,13 @@ def test_a_document_that_no_loader_takes_is_named(small: LocalStack) -> None:
     try:
         broken.restart(small, "probe-file-csi")
         with engine_of(small) as engine:
-            broken.until(lambda: "document" in _stages(engine))
-            results = _examined(engine)
+            broken.until(lambda: any(result.stage == "document" for result in _broken(engine)))
+            results = _broken(engine)
     finally:
         broken.write_document(small, "azure-file-hc1-json", before)
         small.up("--refresh")
 
-    assert {(result.identity, str(result.stage)) for result in results if result.status is CheckStatus.BROKEN} == {
-        ("file", "document")
-    }
+    assert {(result.identity, str(result.stage)) for result in results} == {("file", "document")}
     assert small.preview() == {}
 
 
@@ -179,13 +179,8 @@ def _examined(engine: Engine) -> list[CheckResult]:
     return diagnose(read_world(engine, frozenset(Part)), CHECKS)
 
 
-def _stages(engine: Engine) -> set[str]:
-    return {str(result.stage) for result in _examined(engine) if result.status is CheckStatus.BROKEN}
-
-
-def _azure(stack: LocalStack, reader: Reader) -> AzureClient:
-    local = stack.environment
-    return AzureClient(local_cloud(local), reader.credential(), local.ca_file)
+def _broken(engine: Engine) -> list[CheckResult]:
+    return [result for result in _examined(engine) if result.status is CheckStatus.BROKEN]
 
 
 def _written(world: StackWorld) -> str:

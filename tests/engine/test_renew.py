@@ -189,13 +189,10 @@ def test_a_renewal_that_fails_keeps_nobody_else_from_theirs(
 
     assert failed.returncode == 1, failed.stdout
     assert {name for name in old if old[name] != new[name]} == _ALL - {"hc1/disk"}
-    assert _disk(meanwhile) == _disk(before), "the outputs go on to name what pods have"
+    disks = [outputs["hostedClusters"]["hc1"]["controlPlane"]["disk"] for outputs in (before, meanwhile)]
+    assert disks[0] == disks[1], "the outputs go on to name what pods have"
     assert recovered.returncode == 0, recovered.stdout + recovered.stderr
     assert {name for name in new if new[name] != newest[name]} == {"hc1/disk"}
-
-
-def _disk(outputs: dict[str, Any]) -> Any:
-    return outputs["hostedClusters"]["hc1"]["controlPlane"]["disk"]
 
 
 @pytest.mark.slow

@@ -19,12 +19,9 @@ def trusted(stack: LocalStack, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", stack.environment.ca_file)
 
 
-def _file(stack: LocalStack, workload: str, secret: str) -> Path:
-    return Path(stack.environment.mounts_dir, "clusters-hc1", workload, "mnt/certs", secret)
-
-
 def test_renewals_in_a_row_fail_no_sign_in_and_one_too_soon_changes_nothing(stack: LocalStack) -> None:
-    with signing_in(stack, _file(stack, "probe-ingress", "ingress-hc1-json"), pause=_PAUSE) as clients:
+    file = Path(stack.environment.mounts_dir, "clusters-hc1/probe-ingress/mnt/certs/ingress-hc1-json")
+    with signing_in(stack, file, pause=_PAUSE) as clients:
         for client in clients.values():
             client.await_certificates(1)
 
