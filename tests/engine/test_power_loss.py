@@ -24,20 +24,17 @@ def _salt(file: Path) -> str:
     return salt
 
 
-def test_a_stack_is_read_without_the_engines_note_of_it(stack: LocalStack) -> None:
+def test_a_stack_is_read_without_the_engines_note_of_it_and_the_version_of_the_backend(stack: LocalStack) -> None:
+    """To prepare a stack is to read both."""
     [note, *_] = (stack.state / "pulumi/home/workspaces").glob("*-workspace.json")
     note.write_text("")
     stack.prepare()
-    assert stack.name in {listed["name"] for listed in json.loads(stack.pulumi("stack", "ls", "--json").stdout)}
-
-
-@pytest.mark.parametrize("content", ["", "v", "version: "])
-def test_a_backend_is_read_without_the_version_of_its_layout(stack: LocalStack, content: str) -> None:
     version = stack.state / "pulumi/backend/.pulumi/meta.yaml"
-    version.write_text(content)
-    stack.prepare()
-    assert yaml.safe_load(version.read_text()) == {"version": 1}
-    assert stack.name in {load["name"] for load in json.loads(stack.pulumi("stack", "ls", "--json").stdout)}
+    for content in ("", "v", "version: "):
+        version.write_text(content)
+        stack.prepare()
+        assert yaml.safe_load(version.read_text()) == {"version": 1}
+    assert stack.name in {listed["name"] for listed in json.loads(stack.pulumi("stack", "ls", "--json").stdout)}
 
 
 def test_a_stacks_salt_comes_back_out_of_its_state(stack: LocalStack) -> None:

@@ -13,23 +13,12 @@ from identity.credentials import rfc3339
 from tests.engine.changing import FAST, with_applications
 from tests.engine.rehearsals import COPIED, copy_project
 from tests.engine.rotations import LIFE
-from tests.harness import LocalStack, running_stack
+from tests.harness import running_stack
 from tests.repositories import Repository
 
 pytestmark = pytest.mark.nightly
 
 _LIFE: Final = {**FAST, **LIFE}
-
-
-def _repository(stack: LocalStack) -> Repository:
-    """The stack's project as a repository with one commit; what no command runs stays links to this checkout."""
-    for name in COPIED:
-        (stack.root / name).unlink()
-    copy_project(stack.root)
-    git(stack.root, "init", "--quiet")
-    repository = Repository(stack.root)
-    _commit(repository)
-    return repository
 
 
 def _commit(repository: Repository) -> str:
@@ -42,7 +31,13 @@ def test_the_program_and_configuration_of_the_last_up_renew(tmp_path: Path, monk
         [configured] = stack.configuration("hostedClusters")
         cluster = with_applications(configured, "nodePoolManagement", "disk")
         stack.configure(hostedClusters=[cluster], clusterSide="hypershift", credentials=_LIFE)
-        repository = _repository(stack)
+        # What no command runs stays links to this checkout.
+        for name in COPIED:
+            (tmp_path / name).unlink()
+        copy_project(tmp_path)
+        git(tmp_path, "init", "--quiet")
+        repository = Repository(tmp_path)
+        _commit(repository)
         monkeypatch.setenv("IDSTACK_CLOCK", rfc3339.render(clock))
         stack.up()
         brought_up, before = repository.head, stack.outputs

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from tests.engine.test_workload_identities import self_managed
 from tests.hypershift.management_cluster import conditions
 from tests.hypershift.test_operators import HOSTED, steps
 
 
-@pytest.fixture(scope="module")
-def hosted(binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The HostedCluster once the operator has looked at it."""
-    with steps(binaries, tmp_path_factory.mktemp("self-managed")) as made:
+def test_hypershift_accepts_a_cluster_with_workload_identities(binaries: Path, tmp_path: Path) -> None:
+    with steps(binaries, tmp_path) as made:
         stack, cluster = made.stack, made.cluster()
         [managed] = stack.configuration("hostedClusters")
         described = self_managed(managed, name="hc1", infraID="hc1-infra", topology="Public", issuerName="hc1wi")
@@ -29,10 +24,8 @@ def hosted(binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
         with stack.configured(clusterSide="hypershift", hostedClusters=[changed]):
             stack.up()
             cluster.wait("condition=ValidConfiguration", "hostedcluster/hc1", namespace="clusters")
-            return dict(made.http.get(HOSTED).json())
+            hosted = made.http.get(HOSTED).json()
 
-
-def test_hypershift_accepts_a_cluster_with_workload_identities(hosted: dict[str, Any]) -> None:
     found = conditions(hosted)
     authentication = hosted["spec"]["platform"]["azure"]["azureAuthenticationConfig"]
 
