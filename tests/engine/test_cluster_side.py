@@ -35,6 +35,7 @@ threading.Event().wait()
 """
 
 
+_HOSTS = {"APIServer": "api", "Ignition": "ignition", "Konnectivity": "konnectivity", "OAuthServer": "oauth"}
 # A part of the HostedCluster that the stack makes of `RELEASE`.
 WRITTEN = {
     "release": GIVEN["release"],
@@ -47,12 +48,7 @@ WRITTEN = {
                 "route": {"hostname": f"{word}-hc1.control-planes.local.example.com"},
             },
         }
-        for service, word in (
-            ("APIServer", "api"),
-            ("Ignition", "ignition"),
-            ("Konnectivity", "konnectivity"),
-            ("OAuthServer", "oauth"),
-        )
+        for service, word in _HOSTS.items()
     ],
     "serviceAccountSigningKey": GIVEN["serviceAccountSigningKey"],
     "olmCatalogPlacement": "management",

@@ -30,16 +30,9 @@ ETCD_SECRET: Final = "/api/v1/namespaces/clusters/secrets/hc1-etcd-encryption-ke
 # The stack writes the HostedCluster, with a key of its own for etcd.
 _GIVEN: Final = {"releaseImage": "registry.example.com/release:1", "pullSecret": "pull-secret"}
 MADE: Final = {
-    "hc1-issuer": "create",
-    "hc1-issuer-account": "create",
-    "hc1-issuer-container": "create",
-    "hc1-issuer-deployer": "create",
-    "hc1-issuer-deployer-account": "create",
-    "hc1-issuer-key-1": "create",
-    "hc1-issuer-documents": "create",
-    "hc1-signing-key-secret": "create",
-    "hc1-encryption-key": "create",
-    "hc1-encryption-key-secret": "create",
+    *("hc1-issuer", "hc1-issuer-account", "hc1-issuer-container", "hc1-issuer-deployer"),
+    *("hc1-issuer-deployer-account", "hc1-issuer-key-1", "hc1-issuer-documents", "hc1-signing-key-secret"),
+    *("hc1-encryption-key", "hc1-encryption-key-secret"),
 }
 # What is left after the rotation.
 _SECOND: Final = {"published": [2], "signing": 2}
@@ -117,7 +110,7 @@ def issued(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Issued]:
 
 
 def test_an_issuer_is_made_with_its_key_before_the_hosted_cluster(issued: Issued) -> None:
-    assert {name: step for name, step in issued.first.items() if name in MADE} == MADE
+    assert {name for name, step in issued.first.items() if step == "create"} >= MADE
     assert issued.again == {}
     order = [resource["urn"].rpartition("::")[2] for resource in issued.stack.resources()]
     before = ["hc1-issuer-key-1", "hc1-issuer-documents", "hc1-signing-key-secret", "hc1-hosted-cluster-object"]

@@ -33,9 +33,8 @@ def stack(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
 @contextmanager
 def signing_in(stack: LocalStack) -> Iterator[Client]:
     """A client with what a pod of the stack has mounted."""
-    mounted = next(
-        json.loads(text) for text in OutOfBand(stack).credentials() if decode(text).client_id in _applications(stack)
-    )
+    own = {row["clientID"] for row in stack.control_plane.values() if row.get("thumbprint")}
+    mounted = next(json.loads(text) for text in OutOfBand(stack).credentials() if decode(text).client_id in own)
     with Client(lambda: bare_sign_in(mounted)) as client:
         client.await_sign_ins(1)
         yield client
@@ -119,7 +118,3 @@ def known(resources: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, list[s
     return [
         (resource["urn"], resource.get("id", ""), sorted(resource.get("dependencies") or ())) for resource in resources
     ]
-
-
-def _applications(stack: LocalStack) -> set[str]:
-    return {row["clientID"] for row in stack.control_plane.values() if row.get("thumbprint")}
