@@ -126,7 +126,10 @@ def test_ten_faults_are_each_blamed_on_their_stage_and_repaired(small: LocalStac
     small.up("--refresh")
     with engine_of(small) as engine:  # a probe whose minute came before the repair says so until its next one
         broken.until(lambda: {result.status for result in _examined(engine)} == {CheckStatus.OK})
-    assert doctor(small) == (0, [{**result, "status": "ok", "evidence": "", "fix": ""} for result in _once(results)])
+    # One result for each check of each place, of which several were broken.
+    once = {tuple(result[key] for key in ("cluster", "identity", "stage", "check")): result for result in results}
+    whole = [{**result, "status": "ok", "evidence": "", "fix": ""} for result in once.values()]
+    assert doctor(small) == (0, whole)
 
 
 @pytest.mark.slow
@@ -199,9 +202,3 @@ def _comparable(world: StackWorld) -> list[str]:
     for pattern in _VARYING:
         text = pattern.sub("", text)
     return sorted(line.rstrip(",") for line in text.splitlines())
-
-
-def _once(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One result for each check of each place, of which several may be broken."""
-    found = {(result["cluster"], result["identity"], result["stage"], result["check"]): result for result in results}
-    return list(found.values())

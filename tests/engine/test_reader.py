@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -110,11 +109,7 @@ def _secret(stack: LocalStack) -> str:
     return found
 
 
-def _files(stack: LocalStack) -> dict[str, str]:
+def _files(stack: LocalStack) -> dict[str, bytes]:
     """What the engine's backend holds, without the record of who is at work."""
     backend = Path(stack.state, "pulumi/backend")
-    return {
-        str(path.relative_to(backend)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in backend.rglob("*")
-        if path.is_file()
-    }
+    return {str(path.relative_to(backend)): path.read_bytes() for path in backend.rglob("*") if path.is_file()}
