@@ -215,7 +215,7 @@ def read_status(engine: Engine, selection: Selection = EVERYTHING) -> Status:
     """Read the selection now. Raises as `brought_up` and `examine` do."""
     environment, outputs = local_cloud.of(engine.stack), brought_up(engine)
     results = attempt(lambda: read_probes(environment, outputs))
-    examination = examine(engine, outputs, selection, results)
+    examination = examine(engine, outputs, selection, results or ProbeResults({}))
     probes = None if isinstance(results, Unread) else results
     accounts = running_token_rows(outputs, probes)
     return Status(
