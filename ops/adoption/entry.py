@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -49,7 +50,7 @@ def values(
     vault = existing.vault
     assert vault is not None, "a cluster with certificates has a vault"
     properties, vault_group = vault["properties"], parse_arm_id(vault["id"]).resource_group
-    entry = _Entry(written)
+    entry = _Entry(written, cluster, known)
     entry.follow(("clusterSide",), "hypershift", "because HyperShift's operators run the control plane")
     if not written.get("sharedStack"):
         entry.follow(("resourceGroup",), vault_group, "the resource group of the vault")
@@ -65,14 +66,14 @@ def values(
         entry.found |= {
             path_of(("vault", *key)): value for key, value in _vault_values(properties) if key[0] not in configured
         }
-    place = entry.cluster(cluster, known)
-    defaults = value_at(written, place) or {}
+    entry.cluster()
+    defaults = value_at(written, entry.place) or {}
     for field, identity in control_plane.identities.items():
-        at: Place = (*place, "identities", field)
+        at: Place = (*entry.place, "identities", field)
         entry.follow((*at, "secretName"), identity.secret_name, "as in the HostedCluster")
         if identity.object_encoding != defaults.get("objectEncoding", DEFAULT_ENCODING):
             entry.follow((*at, "objectEncoding"), identity.object_encoding, "as in the HostedCluster")
-    entry.identities(place, cluster, known, DATA_PLANE, existing, vault_group, vault["location"])
+    entry.identities(DATA_PLANE, existing, vault_group, vault["location"])
     return entry.values()
 
 
@@ -84,29 +85,34 @@ def values_of_workload_identities(
     """
     first = next(iter(existing.managed.values()))
     issuers = {issuer for identity in existing.managed.values() for issuer, _ in identity.federated}
-    entry = _Entry(written)
+    entry = _Entry(written, cluster, known)
     entry.follow(("resourceGroup",), first.id.resource_group, "the resource group of the managed identities")
     entry.follow(("location",), first.location, "the region of the managed identities")
-    place = entry.cluster(cluster, known)
-    entry.follow((*place, "authentication"), "workload-identities", "its kind of sign-in")
-    if ("issuerURL",) not in known and value_at(written, (*place, "issuer")) != "create":
-        if len(issuers) > 1 and value_at(written, (*place, "issuerURL")) is None:
+    entry.cluster()
+    entry.follow((*entry.place, "authentication"), "workload-identities", "its kind of sign-in")
+    if ("issuerURL",) not in known and value_at(written, (*entry.place, "issuer")) != "create":
+        if len(issuers) > 1 and value_at(written, (*entry.place, "issuerURL")) is None:
             entry.problems.append(
                 f"the identities trust several issuers, {', '.join(sorted(issuers))}; accepted: one. Give the "
                 "HostedCluster with --hosted-cluster, or set issuerURL"
             )
         elif len(issuers) == 1:
-            known = {**known, ("issuerURL",): issuers.pop()}
-            entry.follow((*place, "issuerURL"), known[("issuerURL",)], "which the identities trust")
-    entry.identities(place, cluster, known, WORKLOAD, existing, first.id.resource_group, first.location)
+            entry.known = {**known, ("issuerURL",): issuers.pop()}
+            entry.follow((*entry.place, "issuerURL"), entry.known[("issuerURL",)], "which the identities trust")
+    entry.identities(WORKLOAD, existing, first.id.resource_group, first.location)
     return entry.values()
 
 
 class _Entry:
     """A hosted cluster's entry and the stack's own keys: the values to write, by path, and the contradictions."""
 
-    def __init__(self, written: Mapping[str, Any]) -> None:
+    def __init__(self, written: Mapping[str, Any], cluster: str, known: Mapping[Place, str]) -> None:
         self._written = written
+        self._cluster = cluster
+        self.known = known
+        entries = list(enumerate(written.get("hostedClusters") or ()))
+        named = (index for index, entry in entries if isinstance(entry, Mapping) and entry.get("name") == cluster)
+        self.place: Place = ("hostedClusters", next(named, len(entries)))
         self.found: dict[str, str] = {}
         self.problems: list[str] = []
 
@@ -120,44 +126,45 @@ class _Entry:
         elif str(present).lower() != value.lower():
             self.problems.append(f"{path_of(place)}: found {present}; accepted: {value}, {why}")
 
-    def cluster(self, name: str, known: Mapping[Place, str]) -> Place:
-        """Write the known values of the hosted cluster; returns its place."""
-        entries = list(enumerate(self._written.get("hostedClusters") or ()))
-        named = (index for index, entry in entries if isinstance(entry, Mapping) and entry.get("name") == name)
-        place: Place = ("hostedClusters", next(named, len(entries)))
-        self.follow((*place, "name"), name, "the HostedCluster's name")
-        for key, value in known.items():
-            self.follow((*place, *key), value, "the HostedCluster's")
-        return place
+    def cluster(self) -> None:
+        """Write the known values of the hosted cluster."""
+        self.follow((*self.place, "name"), self._cluster, "the HostedCluster's name")
+        for key, value in self.known.items():
+            self.follow((*self.place, *key), value, "the HostedCluster's")
 
     def identities(
-        self,
-        place: Place,
-        cluster: str,
-        known: Mapping[Place, str],
-        rows: Iterable[DataPlaneIdentity],
-        existing: FoundResources,
-        group: str,
-        location: str,
+        self, rows: Iterable[DataPlaneIdentity], existing: FoundResources, group: str, location: str
     ) -> None:
         """Write the names of managed identities and credentials that differ from the stack's defaults.
 
         `group` and `location` stand for those that the file does not name.
         """
         group, location = self._written.get("resourceGroup") or group, self._written.get("location") or location
-        infra = known.get(("infraID",)) or value_at(self._written, (*place, "infraID")) or dashed(cluster)
-        issuer = known.get(("issuerURL",)) or value_at(self._written, (*place, "issuerURL"))
+        infra, issuer = (
+            self.known.get((key,)) or value_at(self._written, (*self.place, key)) for key in ("infraID", "issuerURL")
+        )
         for row in rows:
             identity = existing.managed.get(row.field)
             if identity is None:
                 continue
+            name, place = identity.id.name, (*self.place, _KEYS[row.kind], row.field)
             if identity.id.resource_group.lower() != group.lower():
                 self.problems.append(
-                    f"{row.field}: {identity.id.name} is in the resource group {identity.id.resource_group}; accepted: "
+                    f"{row.field}: {name} is in the resource group {identity.id.resource_group}; accepted: "
                     f"{group}, the group of the stack's managed identities"
                 )
-            for key, value in _federated(row, identity, cluster, infra, issuer, location):
-                self.follow((*place, _KEYS[row.kind], row.field, *key), value, "which exists")
+            # A public cluster has such an identity only if the configuration names it.
+            default = data_plane_identity_name(self._cluster, row.name, infra or dashed(self._cluster))
+            if row.field in _PRIVATE or name != default:
+                self.follow((*place, "name"), name, "which exists")
+            if identity.location.lower() != location.lower():
+                self.follow((*place, "location"), identity.location, "which exists")
+            subjects = {row_subject.subject: row_subject for row_subject in row.subjects}
+            for (url, subject), credential in identity.federated.items():
+                if (trusted := subjects.get(subject)) is None or url != (issuer or url):
+                    continue
+                if credential != federated_credential_name(self._cluster, row.credential_stem, trusted.suffix):
+                    self.follow((*place, "federatedCredentials", trusted.word), credential, "which exists")
 
     def values(self) -> dict[str, str]:
         """The values to write; raises CommandError with all contradictions."""
@@ -173,34 +180,13 @@ def _vault_values(properties: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
     """The vault's present values: a person decides on a stricter firewall, or on protection that cannot be undone."""
     acls = properties.get("networkAcls") or {}
     yield ("softDeleteRetentionDays",), str(properties.get("softDeleteRetentionInDays", 90))
-    yield ("purgeProtection",), _word(properties.get("enablePurgeProtection"))
-    yield ("publicNetworkAccess",), _word(properties.get("publicNetworkAccess", "Enabled") == "Enabled")
+    yield ("purgeProtection",), json.dumps(bool(properties.get("enablePurgeProtection")))
+    yield ("publicNetworkAccess",), json.dumps(properties.get("publicNetworkAccess", "Enabled") == "Enabled")
     yield ("defaultAction",), acls.get("defaultAction", "Allow")
     for index, rule in enumerate(acls.get("ipRules") or ()):
         yield ("allowedIpRanges", index), rule["value"]
     for index, rule in enumerate(acls.get("virtualNetworkRules") or ()):
         yield ("allowedSubnetIds", index), rule["id"]
-
-
-def _federated(
-    row: DataPlaneIdentity, existing: FoundIdentity, cluster: str, infra_id: str, issuer: str | None, location: str
-) -> Iterator[tuple[Place, str]]:
-    # A public cluster has such an identity only if the configuration names it.
-    if row.field in _PRIVATE or existing.id.name != data_plane_identity_name(cluster, row.name, infra_id):
-        yield ("name",), existing.id.name
-    if existing.location.lower() != location.lower():
-        yield ("location",), existing.location
-    subjects = {row_subject.subject: row_subject for row_subject in row.subjects}
-    for (url, subject), name in existing.federated.items():
-        subject_row = subjects.get(subject)
-        if subject_row is None or url != (issuer or url):
-            continue
-        if name != federated_credential_name(cluster, row.credential_stem, subject_row.suffix):
-            yield ("federatedCredentials", subject_row.word), name
-
-
-def _word(value: Any) -> str:
-    return "true" if value else "false"
 
 
 @dataclass(frozen=True)
@@ -249,17 +235,34 @@ def look_up(
     missing.
     """
     problems: list[str] = []
-    vault = None if vault_name is None else _vault(azure, subscription, vault_name)
-    if vault is None and vault_name is not None:
-        problems.append(f"no key vault {vault_name} in the subscription {subscription}")
+    vault = None
+    if vault_name is not None:
+        collection = f"{subscription_id(subscription)}/providers/{VAULT_TYPE}"
+        vaults = {one["name"].lower(): one for one in azure.resources(collection, resource_types.KEY_VAULT_API)}
+        if (vault := vaults.get(vault_name.lower())) is None:
+            problems.append(f"no key vault {vault_name} in the subscription {subscription}")
     applications = {}
-    for field, identity in control_plane.identities.items():
-        application = _application(azure, identity.client_id)
-        if application is None:
-            problems.append(f"{field}: no application with the client id {identity.client_id} in the tenant")
+    for field, script_identity in control_plane.identities.items():
+        key = f"(appId='{script_identity.client_id}')"
+        if (application := azure.directory_object(f"/applications{key}")) is None:
+            problems.append(f"{field}: no application with the client id {script_identity.client_id} in the tenant")
         else:
-            applications[field] = application
-    managed = dict(_managed_identities(azure, subscription, client_ids))
+            principal = azure.directory_object(f"/servicePrincipals{key}")
+            principal_id = None if principal is None else principal["id"]
+            applications[field] = FoundApplication(application["id"], application["displayName"], principal_id)
+    by_client_id = {
+        one.client_id.lower(): one for one in managed_identities_within(azure, subscription_id(subscription))
+    }
+    managed = {
+        field: FoundIdentity(
+            parse_arm_id(identity.id),
+            identity.location,
+            identity.principal_id,
+            {(one.issuer, one.subject): one.name for one in federated_credentials(azure, identity.id)},
+        )
+        for field, client_id in client_ids.items()
+        if (identity := by_client_id.get(client_id))
+    }
     problems += [
         f"{field}: no managed identity with the client id {client_id} in the subscription {subscription}"
         for field, client_id in client_ids.items()
@@ -273,32 +276,8 @@ def look_up(
             f"Use the files of this cluster{of_vault}, and a stack with its tenant and subscription",
         )
     vault_id = "" if vault is None else vault["id"]
-    secrets = {field: list(_remarks(azure, vault_id, identity)) for field, identity in control_plane.identities.items()}
+    secrets = {field: list(_remarks(azure, vault_id, one)) for field, one in control_plane.identities.items()}
     return FoundResources(subscription, vault, applications, secrets, managed)
-
-
-def _vault(azure: AzureClient, subscription: str, name: str) -> AzureObject | None:
-    collection = f"{subscription_id(subscription)}/providers/{VAULT_TYPE}"
-    return next(
-        (
-            resource
-            for resource in azure.resources(collection, resource_types.KEY_VAULT_API)
-            if resource["name"].lower() == name.lower()
-        ),
-        None,
-    )
-
-
-def _application(azure: AzureClient, client_id: str) -> FoundApplication | None:
-    application = azure.directory_object(f"/applications(appId='{client_id}')")
-    if application is None:
-        return None
-    principal = azure.directory_object(f"/servicePrincipals(appId='{client_id}')")
-    return FoundApplication(
-        object_id=application["id"],
-        display_name=application["displayName"],
-        principal_id=None if principal is None else principal["id"],
-    )
 
 
 def _remarks(azure: AzureClient, vault_id: str, identity: ScriptIdentity) -> Iterator[str]:
@@ -327,24 +306,3 @@ def _remarks(azure: AzureClient, vault_id: str, identity: ScriptIdentity) -> Ite
         yield "PKCS#12"
     if missing := [name for name in DATES if name not in parser.dates]:
         yield f"document without {', '.join(missing)}"
-
-
-def _managed_identities(
-    azure: AzureClient, subscription: str, client_ids: Mapping[str, str]
-) -> Iterator[tuple[str, FoundIdentity]]:
-    existing = managed_identities_within(azure, subscription_id(subscription))
-    by_client_id = {identity.client_id.lower(): identity for identity in existing}
-    for field, client_id in client_ids.items():
-        if identity := by_client_id.get(client_id):
-            yield (
-                field,
-                FoundIdentity(
-                    id=parse_arm_id(identity.id),
-                    location=identity.location,
-                    principal_id=identity.principal_id,
-                    federated={
-                        (identity.issuer, identity.subject): identity.name
-                        for identity in federated_credentials(azure, identity.id)
-                    },
-                ),
-            )
