@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,20 +124,23 @@ def _identity(name: str, value: Any, problems: list[str]) -> ScriptIdentity:
 
 
 def _mapping(path: Path, problems: list[str]) -> Mapping[str, Any]:
+    document = _read(path, _parse_strings, "the file that the script wrote")
+    if document is None:
+        problems.append("found no object; accepted: what the script wrote, a JSON object")
+    return document or {}
+
+
+def _read(path: Path, parse: Callable[[str], Any], accepted: str) -> Mapping[str, Any] | None:
+    """The object in a file; None if it has another value. Raises CommandError if it cannot be read."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(
-            f"{path} cannot be read ({why_unreadable(error)}); use the file that the script wrote"
-        ) from None
+        raise CommandError(f"{path} cannot be read ({why_unreadable(error)}); use {accepted}") from None
     try:
-        document = _parse_strings(text)
-    except (yaml.YAMLError, RecursionError):
-        document = None
-    if isinstance(document, Mapping):
-        return document
-    problems.append("found no object; accepted: what the script wrote, a JSON object")
-    return {}
+        document = parse(text)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return None
+    return document if isinstance(document, Mapping) else None
 
 
 def _parse_strings(text: str) -> Any:
@@ -148,8 +151,9 @@ def _parse_strings(text: str) -> Any:
         return yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506
 
 
-def _text(holder: Any, key: str) -> str | None:
-    value = holder.get(key) if isinstance(holder, Mapping) else None
+def _text(document: Any, *place: str) -> str | None:
+    """The string at a place, None for none."""
+    value = value_at(document, place)
     return value if isinstance(value, str) else None
 
 
@@ -159,22 +163,21 @@ def _refuse(path: Path, problems: list[str]) -> None:
         raise CommandError(f"{path} is not what HyperShift's scripts write:", *listed)
 
 
+_PLATFORM: Final = ("spec", "platform", "azure")
+_IDENTITIES: Final = (*_PLATFORM, "azureAuthenticationConfig", "managedIdentities")
+_KMS: Final = ("spec", "secretEncryption", "kms", "azure")
+_OF_PLATFORM: Final = ("location", "resourceGroup", "vnetID", "subnetID", "securityGroupID", "topology")
+_OF_KEY: Final = ("keyVaultName", "keyName", "keyVersion")
 # Keys of a hosted cluster in the configuration, by their place in the HostedCluster.
 _SAME: Final[Mapping[Place, tuple[str, ...]]] = {
     ("namespace",): ("metadata", "namespace"),
     ("infraID",): ("spec", "infraID"),
     ("issuerURL",): ("spec", "issuerURL"),
-    ("dns", "baseDomain"): ("spec", "dns", "baseDomain"),
-    ("dns", "publicZoneID"): ("spec", "dns", "publicZoneID"),
-    ("dns", "privateZoneID"): ("spec", "dns", "privateZoneID"),
-    **{
-        (name,): ("spec", "platform", "azure", name)
-        for name in ("location", "resourceGroup", "vnetID", "subnetID", "securityGroupID", "topology")
-    },
+    **{("dns", name): ("spec", "dns", name) for name in ("baseDomain", "publicZoneID", "privateZoneID")},
+    **{(name,): (*_PLATFORM, name) for name in _OF_PLATFORM},
+    **{("kms", key, name): (*_KMS, key, name) for key in ("activeKey", "backupKey") for name in _OF_KEY},
+    ("kms", "keyVaultType"): (*_KMS, "keyVaultType"),
 }
-_PLATFORM: Final = ("spec", "platform", "azure")
-_IDENTITIES: Final = (*_PLATFORM, "azureAuthenticationConfig", "managedIdentities")
-_KMS: Final = ("spec", "secretEncryption", "kms", "azure")
 
 
 def read_manifest(
@@ -185,19 +188,24 @@ def read_manifest(
     `named` has the values of the identity files, by place in the HostedCluster. Raises CommandError for a file without
     a HostedCluster, and for one with another name, another subscription, or other client ids.
     """
-    try:
-        document = yaml_text.load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"{path} cannot be read ({why_unreadable(error)}); use a HostedCluster as YAML") from None
-    except (yaml.YAMLError, RecursionError, ValueError):
-        document = None
-    if not isinstance(document, Mapping) or document.get("kind") != KIND:
+    document = _read(path, yaml_text.load, f"a {KIND} as YAML")
+    if document is None or document.get("kind") != KIND:
         raise CommandError(
             f"{path} has no {KIND}; write one: `kubectl get hostedcluster {cluster} -n <namespace> -o yaml > {path}`"
         )
-    if problems := [f"- {problem}" for problem in _mismatches(document, cluster, named, subscription)]:
+    expected = {("metadata", "name"): cluster, (*_PLATFORM, "subscriptionID"): subscription, **named}
+    if problems := [
+        f"- {'.'.join(place)}: found {actual}; accepted: {value}"
+        for place, value in expected.items()
+        if (actual := _text(document, *place)) is not None and actual.lower() != value.lower()
+    ]:
         raise CommandError(f"{path} is not the HostedCluster of these files:", *problems)
-    return dict(_values_of_hosted_cluster(document))
+    values = {place: value for place, source in _SAME.items() if (value := _text(document, *source))}
+    if zone := values.get(("dns", "publicZoneID")):
+        # The configuration itself refuses an invalid zone id.
+        with suppress(ValueError):
+            values["dnsZoneResourceGroup",] = parse_arm_id(zone).resource_group
+    return values
 
 
 def named_by_scripts(control_plane: ControlPlaneFile, data_plane: Mapping[str, str]) -> dict[tuple[str, ...], str]:
@@ -215,39 +223,3 @@ def named_by_iam(workload: Mapping[str, str]) -> dict[tuple[str, ...], str]:
     """The values of `workload-identities.json`, by place in the HostedCluster."""
     rows = {row.field: row for row in CONTROL_PLANE}
     return {("spec", *rows[field].workload_path, "clientID"): client_id for field, client_id in workload.items()}
-
-
-def _mismatches(
-    document: Mapping[str, Any], cluster: str, named: Mapping[tuple[str, ...], str], subscription: str
-) -> Iterator[str]:
-    expected: dict[tuple[str, ...], str] = {
-        ("metadata", "name"): cluster,
-        (*_PLATFORM, "subscriptionID"): subscription,
-        **named,
-    }
-    for place, value in expected.items():
-        actual = _at(document, place)
-        if actual is not None and actual.lower() != value.lower():
-            yield f"{'.'.join(place)}: found {actual}; accepted: {value}"
-
-
-def _values_of_hosted_cluster(document: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
-    for place, source in _SAME.items():
-        if value := _at(document, source):
-            yield place, value
-    if zone := _at(document, ("spec", "dns", "publicZoneID")):
-        # The configuration itself refuses an invalid zone id.
-        with suppress(ValueError):
-            yield ("dnsZoneResourceGroup",), parse_arm_id(zone).resource_group
-    for key in ("activeKey", "backupKey"):
-        for name in ("keyVaultName", "keyName", "keyVersion"):
-            if value := _at(document, (*_KMS, key, name)):
-                yield ("kms", key, name), value
-    if value := _at(document, (*_KMS, "keyVaultType")):
-        yield ("kms", "keyVaultType"), value
-
-
-def _at(document: Any, place: tuple[str, ...]) -> str | None:
-    """The string at a place, None for none."""
-    value = value_at(document, place)
-    return value if isinstance(value, str) else None
