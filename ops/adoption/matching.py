@@ -119,12 +119,11 @@ class _Matcher:
         if resource["type"] == resource_types.ROLE_ASSIGNMENT:
             return self._role(resource, owner, inputs)
         if resource["type"] in (resource_types.APPLICATION, resource_types.SERVICE_PRINCIPAL):
-            application = self.existing.applications.get(owner)
-            if application is None:
+            if (application := self.existing.applications.get(owner)) is None:
                 return Match(resource, owner, None)
-            if resource["type"] == resource_types.APPLICATION:
-                return Match(resource, owner, f"/applications/{application.object_id}")
-            return Match(resource, owner, application.principal_id and f"/servicePrincipals/{application.principal_id}")
+            principal = application.principal_id and f"/servicePrincipals/{application.principal_id}"
+            is_principal = resource["type"] == resource_types.SERVICE_PRINCIPAL
+            return Match(resource, owner, principal if is_principal else f"/applications/{application.object_id}")
         id = self.finders.find(resource["type"], inputs)
         if id is not None and resource["type"] == resource_types.CREDENTIAL_SECRET:
             id = f"{inputs['cloud']}/{inputs['tenantId']}{id}"
@@ -132,7 +131,8 @@ class _Matcher:
 
     def _role(self, resource: StateResource, owner: str, inputs: Mapping[str, Any]) -> Match:
         scope, role = inputs["scope"], inputs["roleDefinitionId"].rpartition("/")[2].lower()
-        principal = inputs.get("principalId") or self._principal(owner)
+        holder = self.existing.applications.get(owner) or self.existing.managed.get(owner)
+        principal = inputs.get("principalId") or (None if holder is None else holder.principal_id)
         assignment = named_role_assignments(self.azure, scope, inputs["roleAssignmentName"])
         if assignment is not None:
             is_other = principal is not None and assignment.principal_id.lower() != principal.lower()
@@ -162,13 +162,6 @@ class _Matcher:
         if definition is None:
             return guid
         return f'{"the custom role " if definition.is_custom else ""}"{definition.name}"'
-
-    def _principal(self, owner: str) -> str | None:
-        """Object id of the owner's principal; None if it does not exist."""
-        if application := self.existing.applications.get(owner):
-            return application.principal_id
-        identity = self.existing.managed.get(owner)
-        return None if identity is None else identity.principal_id
 
 
 # pulumi/pulumi `pkg/resource/deploy/providers/provider_keys.go`
@@ -218,8 +211,12 @@ def enter_providers(engine: Engine, path: Path, urns: Collection[str]) -> None:
     if unknown := missing - new.keys():
         raise CommandError(f"{path} names {', '.join(sorted(unknown))}, which the stack does not have; write it again")
     roots = [resource for resource in new.values() if resource["type"] == resource_types.STACK]
-    entered = [*roots, *(_as_created(new[urn]) for urn in sorted(missing))]
-    engine.replace_state(with_resources(state, [*entered, *resources]))
+    providers: list[StateResource] = []
+    for provider in (new[urn] for urn in sorted(missing)):
+        # As the engine writes it: the outputs are the inputs except the engine's own.
+        outputs = {name: value for name, value in provider.get("inputs", {}).items() if name != _INTERNAL}
+        providers.append({**provider, "id": str(uuid.uuid4()), "outputs": outputs})
+    engine.replace_state(with_resources(state, [*roots, *providers, *resources]))
 
 
 def read_import_file(path: Path) -> tuple[list[dict[str, Any]], set[str]]:
@@ -233,12 +230,6 @@ def read_import_file(path: Path) -> tuple[list[dict[str, Any]], set[str]]:
             f"{path} is not an import file; `.venv/bin/idstack import scripts` or `.venv/bin/idstack import iam` "
             "writes one"
         ) from None
-
-
-def _as_created(provider: StateResource) -> StateResource:
-    """The provider as the engine writes it: its outputs are its inputs except the engine's own."""
-    outputs = {name: value for name, value in provider.get("inputs", {}).items() if name != _INTERNAL}
-    return {**provider, "id": str(uuid.uuid4()), "outputs": outputs}
 
 
 def _entry(resource: StateResource, by_urn: Mapping[str, StateResource]) -> dict[str, Any]:
@@ -275,8 +266,7 @@ def findings(control_plane: ControlPlaneFile, existing: FoundResources, matches:
     by_owner: dict[str, list[Match]] = {}
     for match in matches:
         by_owner.setdefault(match.owner, []).append(match)
-    shared = by_owner.get("", [])
-    lines = [*_vault(existing, shared), *_key_vault_user(shared)]
+    lines = list(_shared(existing, by_owner.get("", [])))
     for row in CONTROL_PLANE:
         own = by_owner.get(row.field, [])
         if row.field in control_plane.identities:
@@ -305,23 +295,20 @@ def table(lines: Sequence[Finding]) -> FittedTable:
     return FittedTable(texts)
 
 
-def _vault(existing: FoundResources, own: Sequence[Match]) -> Iterator[Finding]:
-    if existing.vault is None:
-        return
-    differs, action = "", "adopts it"
-    if not any(match.has_type(resource_types.VAULT) for match in own):
-        action = _KNOWN
-    elif (existing.vault["properties"].get("networkAcls") or {}).get("bypass", "AzureServices") != "None":
-        differs, action = "its firewall admits trusted services", "adopts it and admits no trusted services"
-    yield Finding("key vault", existing.vault["name"], differs, action)
-
-
-def _key_vault_user(own: Sequence[Match]) -> Iterator[Finding]:
+def _shared(existing: FoundResources, own: Sequence[Match]) -> Iterator[Finding]:
+    """The lines of the vault and the key-vault-user."""
+    if existing.vault is not None:
+        differs, action = "", "adopts it"
+        if not any(match.has_type(resource_types.VAULT) for match in own):
+            action = _KNOWN
+        elif (existing.vault["properties"].get("networkAcls") or {}).get("bypass", "AzureServices") != "None":
+            differs, action = "its firewall admits trusted services", "adopts it and admits no trusted services"
+        yield Finding("key vault", existing.vault["name"], differs, action)
     roles = [match for match in own if match.has_type(resource_types.ROLE_ASSIGNMENT)]
     if roles:
-        missing = [role for role in roles if role.id is None]
-        differs = "no role at the vault itself" if missing else ""
-        action = "assigns it; a wider role stays" if missing else "adopts it"
+        is_missing = any(role.id is None for role in roles)
+        differs = "no role at the vault itself" if is_missing else ""
+        action = "assigns it; a wider role stays" if is_missing else "adopts it"
         yield Finding("key-vault-user", _count(roles, "role"), *_with_replaced(roles, differs, action))
 
 
