@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -70,22 +69,16 @@ def rights(settings: Settings, purpose: Purpose, *, to_people: bool = False) -> 
     """The rights that a purpose needs in a stack; a group of people needs others than an application."""
     match purpose:
         case Purpose.DEPLOYER:
-            grants = tuple(deployer_grants(settings, to_people=to_people))
-            return AzureRights(purpose, grants, None, tuple(_deployer_notes(settings, to_people=to_people)))
+            application = "in Entra ID: the application permission Application.ReadWrite.OwnedBy of Microsoft Graph"
+            notes = [_OF_PEOPLE if to_people else application]
+            if settings.shared_stack is not None:
+                notes.append(
+                    f"on the resource group of the vault of {settings.shared_stack}: "
+                    "Contributor and Key Vault Secrets Officer, like that stack's deployer"
+                )
+            return AzureRights(purpose, tuple(deployer_grants(settings, to_people=to_people)), None, tuple(notes))
         case Purpose.READER:
             return AzureRights(purpose, tuple(reader_grants(settings)), None, ())
         case Purpose.RENEWALS:
             owner = "in Entra ID: Application.ReadWrite.OwnedBy, as an owner of the stack's applications"
             return AzureRights(purpose, (), renewal_role(settings), (_OF_PEOPLE if to_people else owner,))
-
-
-def _deployer_notes(settings: Settings, *, to_people: bool) -> Iterator[str]:
-    if to_people:
-        yield _OF_PEOPLE
-    else:
-        yield "in Entra ID: the application permission Application.ReadWrite.OwnedBy of Microsoft Graph"
-    if settings.shared_stack is not None:
-        yield (
-            f"on the resource group of the vault of {settings.shared_stack}: "
-            "Contributor and Key Vault Secrets Officer, like that stack's deployer"
-        )

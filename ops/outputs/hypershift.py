@@ -47,9 +47,7 @@ _CLOUD: Final = "AzurePublicCloud"
 
 _TABLES: Final[dict[str, Any]] = yaml_text.load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 DEFINITIONS: Final[Sequence[str]] = _TABLES["definitions"]
-_DOMAIN_FILTER: Final = "--external-dns-domain-filter"
 _EXTERNAL_DOMAIN: Final = "--external-dns-domain"
-_BASE_DOMAIN: Final = "--base-domain"
 # The variable of each flag whose value the stack does not know.
 _OF_A_CLUSTER: Final[Mapping[str, str]] = _TABLES["cluster"]
 
@@ -69,15 +67,12 @@ class CliCommand:
                 lines.append(word)
             else:
                 lines[-1] += f" {shlex.quote(word)}"
-        lines += [f'{flag} "${variable}"' for flag, variable in self._missing.items()]
+        lines += [f'{flag} "${variable}"' for flag, variable in self.missing.items()]
         return " \\\n  ".join(lines)
 
     @property
-    def variables(self) -> list[str]:
-        return list(self._missing.values())
-
-    @property
-    def _missing(self) -> dict[str, str]:
+    def missing(self) -> dict[str, str]:
+        """The variables by flag."""
         return {flag: variable for flag, variable in self.own.items() if flag not in self.arguments}
 
 
@@ -111,7 +106,7 @@ def install(outputs: StackOutputs[str], *, is_managed: bool) -> CliCommand:
     ]
     # External DNS takes one filter: the zone of all clusters, if they share it. It finds no zone above its filter.
     if len(domains) == 1 and (domain := domains.pop()) is not None:
-        arguments += [_DOMAIN_FILTER, domain]
+        arguments += ["--external-dns-domain-filter", domain]
     return CliCommand(
         "hypershift install", arguments, _TABLES["install"] | (_TABLES["privateLink"] if has_private_link else {})
     )
@@ -209,7 +204,7 @@ class HostedClusterExport:
             **self._endpoint_access(),
             **self._encryption(),
             **({_EXTERNAL_DOMAIN: self._external_domain} if self._external_domain is not None else {}),
-            **({_BASE_DOMAIN: self._dns["baseDomain"]} if "baseDomain" in self._dns else {}),
+            **({"--base-domain": self._dns["baseDomain"]} if "baseDomain" in self._dns else {}),
             "--annotations": "=".join(POD_SECURITY),  # create_basic_hosted_cluster.sh:61
             **fixed,
         }
@@ -262,7 +257,15 @@ class HostedClusterExport:
         if "." in self.name:
             yield "it accepts no name with a dot"
         if self.is_managed:
-            yield from self._obstacles_of_credentials()
+            control_plane = self._identities["controlPlane"]
+            encodings = {one["objectEncoding"] for one in control_plane.values() if "objectEncoding" in one}
+            if self._kms is not None:
+                encodings.add(self._kms["kms"]["objectEncoding"])
+            for encoding in sorted(encodings - {_ENCODING}):
+                yield f"it writes the encoding {_ENCODING} for every secret, but these are stored as {encoding}"
+            for row in CONTROL_PLANE:
+                if row.optional and row.hosted_cluster_path is not None and row.field not in control_plane:
+                    yield f"it writes {row.field} with an empty secret name, which the API refuses"
         private = self._azure.get("private")
         if private is not None and _PRIVATE_LINK not in private:
             yield f"it supports private access by PrivateLink only, but this cluster uses {private['type']}"
@@ -272,17 +275,6 @@ class HostedClusterExport:
             yield "it leaves out the managed identity with which the nodes pull images"
         if self._azure["cloud"] != _CLOUD:
             yield f"it leaves out the cloud, which means {_CLOUD}, but this cluster is in {self._azure['cloud']}"
-
-    def _obstacles_of_credentials(self) -> Iterator[str]:
-        control_plane = self._identities["controlPlane"]
-        encodings = {identity["objectEncoding"] for identity in control_plane.values() if "objectEncoding" in identity}
-        if self._kms is not None:
-            encodings.add(self._kms["kms"]["objectEncoding"])
-        for encoding in sorted(encodings - {_ENCODING}):
-            yield f"it writes the encoding {_ENCODING} for every secret, but these are stored as {encoding}"
-        for row in CONTROL_PLANE:
-            if row.optional and row.hosted_cluster_path is not None and row.field not in control_plane:
-                yield f"it writes {row.field} with an empty secret name, which the API refuses"
 
     def _identity_files(self) -> list[tuple[tuple[str, str], Mapping[str, Any]]]:
         """Flag and name, and content, of each identity file.
@@ -381,7 +373,7 @@ def install_script(stack: str, outputs: StackOutputs[str], clusters: Sequence[Ho
     created = [cluster for cluster in clusters if not cluster.is_applied]
     applied = [cluster for cluster in clusters if cluster.is_applied]
     creations = [cluster.create for cluster in created]
-    variables = sorted({name for command in (installation, *creations) for name in command.variables})
+    variables = sorted({name for command in (installation, *creations) for name in command.missing.values()})
     texts = {**FILES, **VALUES}
     read = [f'"${name}"' for name in variables if name in FILES]
     read += [shlex.quote(str(path)) for cluster in created for path, _ in cluster.files.values()]
