@@ -9,14 +9,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from string import Template
 from typing import Final
 
 from identity.credentials import rfc3339
-from ops.graph import svg, timeline
-from ops.graph.layout import draw
+from ops.graph import svg
 from ops.graph.model import (
     HEALTHS,
     KINDS,
@@ -24,7 +24,6 @@ from ops.graph.model import (
     Health,
     IdentityGraph,
     NodeKind,
-    count,
     escaped,
     first_expiry,
     icon,
@@ -33,6 +32,7 @@ from ops.graph.model import (
 )
 
 _PAGE: Final = Path(__file__).parent / "page"
+_TIMELINE: Final = 'class="graph timeline"'
 
 
 def document(graph: IdentityGraph) -> str:
@@ -61,16 +61,18 @@ def _summary(graph: IdentityGraph) -> Iterator[str]:
     identities = graph.of_kind(NodeKind.IDENTITY)
     yield f"<li><b>{len(graph.clusters)}</b> hosted cluster{'' if len(graph.clusters) == 1 else 's'}</li>"
     yield f"<li><b>{len(identities)}</b> {'identity' if len(identities) == 1 else 'identities'}</li>"
+    counts = Counter(node.health for node in identities)
     for health in Health:
-        if number := count(health, identities):
+        if number := counts[health]:
             yield f"<li>{icon(health)} <b>{number}</b> {HEALTHS[health]}</li>"
-    if number := sum(node.health is None for node in identities):
+    if number := counts[None]:
         yield f'<li><span class="square unreported"></span> <b>{number}</b> of the guest cluster</li>'
 
 
 def _dates(graph: IdentityGraph) -> Iterator[str]:
-    if len(graph.clusters) > 1 and (rows := timeline.of_fleet(graph)):
-        drawing = timeline.inline(rows, graph.at, "First renewal and first expiry of each hosted cluster")
+    if len(graph.clusters) > 1 and (rows := svg.of_fleet(graph)):
+        label = "First renewal and first expiry of each hosted cluster"
+        drawing = svg.timeline(rows, graph.at).element(label, _TIMELINE)
         yield f'<details class="dates"><summary>Renewals and expiries</summary>{drawing}</details>'
 
 
@@ -86,8 +88,8 @@ def _option(name: str) -> str:
 
 def _card(graph: IdentityGraph, cluster: GraphNode) -> str:
     health = cluster.health or Health.UNKNOWN
-    own, rows = graph.only(cluster.name), timeline.of_cluster(graph, cluster.name)
-    label = f"Renewals and expiries of the hosted cluster {cluster.name}"
+    chains, dates = svg.of_cluster(graph, cluster.name)
+    label = f"hosted cluster {cluster.name}"
     squares = "".join(
         f'<span class="square {identity.health or "unreported"}" title="{escaped(sentence(identity))}"></span>'
         for identity in graph.identities(cluster.name)
@@ -101,7 +103,8 @@ def _card(graph: IdentityGraph, cluster: GraphNode) -> str:
         f'<span class="expiry">{escaped(first_expiry(graph.expiry(cluster.name), graph.at))}</span>'
         '<span class="chevron" aria-hidden="true"></span></button></h2>'
         '<template><p class="tools"><button type="button" class="png">Save PNG</button></p>'
-        f"{svg.inline(cluster.name, draw(own))}{timeline.inline(rows, graph.at, label)}</template>"
+        f"{chains.element(f'Identities of the {label}', role='group')}"
+        f"{dates.element(f'Renewals and expiries of the {label}', _TIMELINE)}</template>"
         '<div class="drawing" hidden></div></article>\n'
     )
 

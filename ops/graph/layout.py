@@ -38,23 +38,19 @@ def width(text: str, size: float) -> float:
     return sum(_WIDTHS[index] if 0 <= index < len(_WIDTHS) else _OTHER for index in indexes) * size / 1000
 
 
-def fitted(text: str, size: float, room: float) -> str:
-    """The text, its middle left out if it is too wide: names differ at their ends as often as at their beginnings."""
+def fitted(text: str, size: float, room: float, *, is_name: bool = True) -> str:
+    """The text, shortened if it is too wide: a name in its middle, as names differ at their ends as often as at their
+    beginnings, words at their end.
+    """
     if width(text, size) <= room:
         return text
     for kept in range(len(text) - 1, 0, -1):
-        shortened = text[: (kept + 1) // 2] + ELLIPSIS + text[len(text) - kept // 2 :]
+        tail = kept // 2 if is_name else 0
+        begin = text[: kept - tail]
+        shortened = (begin if is_name else begin.rstrip()) + ELLIPSIS + text[len(text) - tail :]
         if width(shortened, size) <= room:
             return shortened
     return ELLIPSIS
-
-
-def cut(text: str, size: float, room: float) -> str:
-    """The text, its end left out if it is too wide: for words, not names."""
-    if width(text, size) <= room:
-        return text
-    kept = next((kept for kept in range(len(text), 0, -1) if width(text[:kept] + ELLIPSIS, size) <= room), 0)
-    return text[:kept].rstrip() + ELLIPSIS
 
 
 def wrapped(text: str, size: float, room: float, lines: int) -> list[str]:
@@ -195,7 +191,8 @@ def draw(graph: IdentityGraph) -> Drawing:
     sizes = _sizes(graph, placed, dropped)
     edges = [edge for edge in graph.edges if {edge.source, edge.target} <= sizes.keys() and _is_drawn(edge, graph)]
     boxes = {box.node.id: box for box in _boxes(list(sizes.values()), edges)}
-    owners = tuple(_owners(graph, tuple(boxes.values())))
+    owned = list(_owners(graph, tuple(boxes.values())))
+    owners = [owner for owner, _ in owned]
     all_boxes = (*boxes.values(), *owners)
     columns = {_COLUMN_OF[box.node.kind]: box.x for box in boxes.values()}
     return Drawing(
@@ -203,7 +200,7 @@ def draw(graph: IdentityGraph) -> Drawing:
         height=max(box.y + box.height for box in all_boxes) + _MARGIN,
         headings=tuple((columns[index], name) for index, name in enumerate(COLUMNS) if index in columns),
         note=(columns[_COLUMN_OF[NodeKind.ROLE]], f"… {dropped}") if dropped else None,
-        frames=tuple(_frames(owners, tuple(boxes.values()))),
+        frames=tuple(frame for _, frame in owned),
         lines=(*(_line(edge, boxes) for edge in edges), *_owner_lines(graph, owners)),
         boxes=all_boxes,
     )
@@ -317,21 +314,16 @@ def _dot(cards: Sequence[Box], edges: Sequence[GraphEdge], ids: Mapping[str, str
     return "digraph {\n" + ";\n".join(lines) + "}\n"
 
 
-def _owners(graph: IdentityGraph, boxes: Sequence[Box]) -> Iterator[Box]:
+def _owners(graph: IdentityGraph, boxes: Sequence[Box]) -> Iterator[tuple[Box, Frame]]:
     """Vault and key-vault-user, at the heads of their frames."""
     for node in graph.nodes:
         framed = [box for box in boxes if box.node.kind is _FRAMED.get(node.kind)]
         if framed:
-            first = min(framed, key=lambda box: box.y)
+            first, last = min(framed, key=lambda box: box.y), max(box.y for box in framed)
             lines = tuple(_broken(node.name, node, room_for_name(first.width, node)))
-            yield Box(node, first.x, first.y - HEIGHT - _ROW_GAP, first.width, lines)
-
-
-def _frames(owners: Sequence[Box], boxes: Sequence[Box]) -> Iterator[Frame]:
-    for owner in owners:
-        last = max(box.y for box in boxes if box.node.kind is _FRAMED[owner.node.kind])
-        x, y = owner.x - _FRAME_PAD, owner.y - _FRAME_PAD
-        yield Frame(owner.node.id, x, y, owner.width + 2 * _FRAME_PAD, last + HEIGHT + _FRAME_PAD - y)
+            owner = Box(node, first.x, first.y - HEIGHT - _ROW_GAP, first.width, lines)
+            x, y = owner.x - _FRAME_PAD, owner.y - _FRAME_PAD
+            yield owner, Frame(node.id, x, y, owner.width + 2 * _FRAME_PAD, last + HEIGHT + _FRAME_PAD - y)
 
 
 def _owner_lines(graph: IdentityGraph, owners: Sequence[Box]) -> Iterator[Line]:

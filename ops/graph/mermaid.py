@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from ops.graph.model import HEALTHS, KINDS, GraphNode, Health, IdentityGraph, NodeKind, Relation, count, first_expiry
+from ops.graph.model import HEALTHS, KINDS, GraphNode, Health, IdentityGraph, NodeKind, Relation, first_expiry
 from ops.graph.svg import WHOLE
 
 # Brackets around a label, which are the shape of a node.
@@ -48,8 +49,8 @@ def _overview(graph: IdentityGraph) -> Iterator[str]:
     vaults = graph.of_kind(NodeKind.VAULT)
     ids = {node.id: f"n{number}" for number, node in enumerate((*graph.clusters, *vaults))}
     for cluster in graph.clusters:
-        identities = graph.identities(cluster.name)
-        counts = (f"{number} {HEALTHS[health]}" for health in Health if (number := count(health, identities)))
+        numbers = Counter(node.health for node in graph.identities(cluster.name))
+        counts = (f"{numbers[health]} {HEALTHS[health]}" for health in Health if numbers[health])
         words = [cluster.name, f"identities: {', '.join(counts)}", first_expiry(graph.expiry(cluster.name), graph.at)]
         yield _node(ids[cluster.id], cluster, words)
     for vault in vaults:

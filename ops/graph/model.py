@@ -7,7 +7,7 @@ no value of a secret.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -150,9 +150,6 @@ class GraphEdge:
     relation: Relation
     target: str
 
-    def to_json(self) -> dict[str, str]:
-        return {"source": self.source, "relation": self.relation.value, "target": self.target}
-
 
 @dataclass(frozen=True)
 class IdentityGraph:
@@ -181,22 +178,14 @@ class IdentityGraph:
 
     def only(self, cluster: str) -> IdentityGraph:
         """One hosted cluster with the shared nodes that it is connected with."""
-        own = {node.id for node in self.nodes if node.cluster == cluster}
-        kept = own | set(self._reached_from(own))
-        return IdentityGraph(
-            self.stack,
-            self.at,
-            tuple(node for node in self.nodes if node.id in kept),
-            tuple(edge for edge in self.edges if edge.source in kept and edge.target in kept),
-            self.unread,
+        kept = {node.id for node in self.nodes if node.cluster == cluster}
+        while reached := {edge.target for edge in self.edges if edge.source in kept} - kept:
+            kept |= reached
+        return replace(
+            self,
+            nodes=tuple(node for node in self.nodes if node.id in kept),
+            edges=tuple(edge for edge in self.edges if edge.source in kept and edge.target in kept),
         )
-
-    def _reached_from(self, sources: set[str]) -> Iterator[str]:
-        """The ids of the nodes that the edges reach from these."""
-        reached = {edge.target for edge in self.edges if edge.source in sources} - sources
-        if reached:
-            yield from reached
-            yield from self._reached_from(reached)
 
     def to_json(self) -> dict[str, Any]:
         """The graph for scripts (docs/reference/json.md)."""
@@ -204,13 +193,9 @@ class IdentityGraph:
             "stack": self.stack,
             "generatedAt": rfc3339.render(self.at),
             "nodes": [node.to_json() for node in self.nodes],
-            "edges": [edge.to_json() for edge in self.edges],
+            "edges": [dict(vars(edge)) for edge in self.edges],
             "unread": list(self.unread),
         }
-
-
-def count(health: Health, among: Sequence[GraphNode]) -> int:
-    return sum(node.health is health for node in among)
 
 
 # Each health has a mark of its own form, in a circle of radius 8 around the origin.

@@ -1,16 +1,17 @@
-"""The drawing as SVG: one hosted cluster each, or an overview of many. Colours are in `page/graph.css`.
+"""The drawing as SVG: one hosted cluster each, or an overview of many, and the dates of certificates on one axis of
+time. Colours are in `page/graph.css`.
 
 The `data-` attributes of an element name its node or edge, for the page. All text is escaped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from ops.graph import timeline
 from ops.graph.layout import (
     CHIP_HEIGHT,
     CHIP_PAD,
@@ -23,7 +24,6 @@ from ops.graph.layout import (
     Drawing,
     Frame,
     Line,
-    cut,
     draw,
     fitted,
     room_for_name,
@@ -47,15 +47,34 @@ _HEADER: Final = 56.0
 _SQUARE: Final = 11.0
 
 
-def overview(graph: IdentityGraph) -> tuple[float, float, str]:
-    """Width, height and content of the drawing."""
+@dataclass(frozen=True)
+class Picture:
+    """A drawing with its size in pixels; its height is 0 if there is nothing to draw. `cluster` is shown alone."""
+
+    width: float
+    height: float
+    content: str
+    cluster: str = ""
+
+    def element(self, label: str, attributes: str = 'class="graph"', role: str = "img") -> str:
+        """The drawing as an element of the page; empty without a height."""
+        if not self.height:
+            return ""
+        width, height = number(self.width), number(self.height)
+        return (
+            f'<svg {attributes} viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="{role}" '
+            f'aria-label="{escaped(label)}">\n{self.content}</svg>\n'
+        )
+
+
+def overview(graph: IdentityGraph) -> Picture:
     rows = -(-len(graph.clusters) // _COLUMNS)
     width = 2 * _MARGIN + _COLUMNS * (_WIDTH + _GAP) - _GAP
     height = 2 * _MARGIN + _HEADER + rows * (_HEIGHT + _GAP) - _GAP
-    return width, height, "".join(_content(graph, width))
+    return Picture(width, height, "".join(_overview(graph, width)))
 
 
-def _content(graph: IdentityGraph, width: float) -> Iterator[str]:
+def _overview(graph: IdentityGraph, width: float) -> Iterator[str]:
     vaults = ", ".join(node.name for node in graph.of_kind(NodeKind.VAULT))
     title = fitted(f"{len(graph.clusters)} hosted clusters of the stack {graph.stack}", 16, width - 2 * _MARGIN)
     note = fitted(f"secrets in {vaults}, fetched as the key-vault-user", DETAIL_SIZE, width - 2 * _MARGIN)
@@ -78,8 +97,8 @@ def _overview_card(graph: IdentityGraph, cluster: GraphNode, x: float, y: float)
         for index, identity in enumerate(identities)
     )
     name = escaped(fitted(cluster.name, NAME_SIZE, room - MARK))
-    detail = escaped(cut(cluster.detail, DETAIL_SIZE, room - MARK))
-    expiry = escaped(cut(first_expiry(graph.expiry(cluster.name), graph.at), DETAIL_SIZE, room))
+    detail = escaped(fitted(cluster.detail, DETAIL_SIZE, room - MARK, is_name=False))
+    expiry = escaped(fitted(first_expiry(graph.expiry(cluster.name), graph.at), DETAIL_SIZE, room, is_name=False))
     return (
         f'<g class="node {cluster.kind} {cluster.health}" transform="translate({number(x)} {number(y)})" '
         f'data-id="{escaped(cluster.id)}" role="img">'
@@ -101,51 +120,34 @@ _STYLE: Final = Path(__file__).parent / "page/graph.css"
 def document(graph: IdentityGraph) -> str:
     """An SVG file, which follows the viewer's light or dark scheme."""
     if not graph.clusters:
-        width, height = timeline.WIDTH, 60.0
         content = f'<text class="name" x="20" y="36">{escaped(no_cluster(graph.stack))}</text>\n'
+        pictures = [Picture(WIDTH, 60.0, content)]
     elif len(graph.clusters) > WHOLE:
-        width, height, content = overview(graph)
-        width = max(width, timeline.WIDTH)
-        rows = timeline.of_fleet(graph)
-        content += f'<g transform="translate(0 {number(height)})">\n{timeline.content(rows, graph.at)}</g>\n'
-        height += timeline.height(rows)
+        pictures = [overview(graph), timeline(of_fleet(graph), graph.at)]
     else:
-        drawings = [
-            (cluster.name, draw(graph.only(cluster.name)), timeline.of_cluster(graph, cluster.name))
-            for cluster in graph.clusters
-        ]
-        width = max(timeline.WIDTH, *(drawing.width for _, drawing, _ in drawings))
-        height = sum(drawing.height + timeline.height(rows) for _, drawing, rows in drawings)
-        content = "".join(_stacked(drawings, graph.at))
+        pictures = [picture for cluster in graph.clusters for picture in of_cluster(graph, cluster.name)]
+    content, y = "", 0.0
+    for picture in pictures:
+        cluster = f' data-cluster="{escaped(picture.cluster)}"' if picture.cluster else ""
+        content += f'<g transform="translate(0 {number(y)})"{cluster}>\n{picture.content}</g>\n'
+        y += picture.height
     title = f"Identities of the stack {graph.stack}"
-    style = _STYLE.read_text(encoding="utf-8")
-    size = _size(width, height)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="graph" {size} role="img" '
-        f'aria-label="{escaped(title)}">\n'
-        f"<title>{escaped(title)}</title>\n<style>{style}</style>\n"
-        f'<rect class="canvas" width="100%" height="100%"/>\n{content}</svg>\n'
+    whole = (
+        f"<title>{escaped(title)}</title>\n<style>{_STYLE.read_text(encoding='utf-8')}</style>\n"
+        f'<rect class="canvas" width="100%" height="100%"/>\n{content}'
     )
+    width = max(WIDTH, *(picture.width for picture in pictures))
+    return Picture(width, y, whole).element(title, 'xmlns="http://www.w3.org/2000/svg" class="graph"')
 
 
-def inline(cluster: str, drawing: Drawing) -> str:
-    """The drawing of one hosted cluster, as an element of the page."""
-    label = f"Identities of the hosted cluster {cluster}"
-    size = _size(drawing.width, drawing.height)
-    return f'<svg class="graph" {size} role="group" aria-label="{escaped(label)}">\n{"".join(_parts(drawing))}</svg>\n'
+def of_cluster(graph: IdentityGraph, cluster: str) -> tuple[Picture, Picture]:
+    """The chains of a hosted cluster, and the dates of its certificates."""
+    drawing = draw(graph.only(cluster))
+    chains = Picture(drawing.width, drawing.height, "".join(_chains(drawing)), cluster)
+    return chains, timeline(certificates(graph, cluster), graph.at)
 
 
-def _stacked(drawings: Iterable[tuple[str, Drawing, Sequence[timeline.TimelineRow]]], now: datetime) -> Iterator[str]:
-    y = 0.0
-    for name, drawing, rows in drawings:
-        content = "".join(_parts(drawing))
-        yield f'<g transform="translate(0 {number(y)})" data-cluster="{escaped(name)}">\n{content}</g>\n'
-        y += drawing.height
-        yield f'<g transform="translate(0 {number(y)})">\n{timeline.content(rows, now)}</g>\n'
-        y += timeline.height(rows)
-
-
-def _parts(drawing: Drawing) -> Iterator[str]:
+def _chains(drawing: Drawing) -> Iterator[str]:
     for x, name in drawing.headings:
         yield f'<text class="heading" x="{number(x)}" y="30">{escaped(name)}</text>\n'
     if drawing.note is not None:
@@ -214,11 +216,107 @@ def _texts(box: Box) -> Iterator[str]:
     """The name in one or two lines, and the detail below the name."""
     texts = [("name", line) for line in box.lines]
     if box.node.detail:
-        texts.append(("detail", cut(box.node.detail, DETAIL_SIZE, room_for_name(box.width, box.node))))
+        room = room_for_name(box.width, box.node)
+        texts.append(("detail", fitted(box.node.detail, DETAIL_SIZE, room, is_name=False)))
     baselines = [20.0, 36.0] if len(texts) > 1 or box.chips else [27.0]
     for (role, text), y in zip(texts, baselines, strict=False):
         yield f'<text class="{role}" x="{number(PAD)}" y="{number(y)}">{escaped(text)}</text>'
 
 
-def _size(width: float, height: float) -> str:
-    return f'viewBox="0 0 {number(width)} {number(height)}" width="{number(width)}" height="{number(height)}"'
+WIDTH: Final = 1390.0
+# The end of the names, and the begin and end of the axis; dates are written behind it.
+_NAMES, _BEGIN, _END = 230.0, 246.0, 1290.0
+_HEADING, _ROW = 56.0, 20.0
+_MOST_TICKS: Final = 12
+
+
+@dataclass(frozen=True)
+class TimelineRow:
+    """A certificate of that identity, or the first one of a hosted cluster."""
+
+    name: str
+    renew_after: datetime | None
+    expires: datetime
+
+    def health(self, now: datetime) -> Health:
+        """The health by its dates alone."""
+        if self.expires <= now:
+            return Health.ERROR
+        return Health.WARNING if self.renew_after is not None and self.renew_after <= now else Health.OK
+
+
+def certificates(graph: IdentityGraph, cluster: str) -> list[TimelineRow]:
+    """The certificates of a hosted cluster, in the catalogue's order."""
+    return [
+        TimelineRow(node.identity or node.name, node.renew_after, node.expires)
+        for node in graph.of_kind(NodeKind.SECRET)
+        if node.cluster == cluster and node.expires is not None
+    ]
+
+
+def of_fleet(graph: IdentityGraph) -> list[TimelineRow]:
+    """The first renewal and the first expiry of each hosted cluster."""
+    first = []
+    for cluster in graph.clusters:
+        rows = certificates(graph, cluster.name)
+        if rows:
+            renewals = [row.renew_after for row in rows if row.renew_after is not None]
+            first.append(TimelineRow(cluster.name, min(renewals, default=None), min(row.expires for row in rows)))
+    return first
+
+
+def timeline(rows: Sequence[TimelineRow], now: datetime) -> Picture:
+    height = _HEADING + len(rows) * _ROW + _MARGIN
+    return Picture(WIDTH, height, "".join(_timeline(rows, now))) if rows else Picture(WIDTH, 0.0, "")
+
+
+def _timeline(rows: Sequence[TimelineRow], now: datetime) -> Iterator[str]:
+    dates = [now, *(row.expires for row in rows), *(row.renew_after for row in rows if row.renew_after)]
+    begin, end = min(dates), max(dates)
+    end = max(end, begin + timedelta(days=1))
+
+    def place(date: datetime) -> float:
+        return _BEGIN + (date - begin) / (end - begin) * (_END - _BEGIN)
+
+    bottom = _HEADING + len(rows) * _ROW - 4
+    yield f'<text class="heading" x="{number(_MARGIN)}" y="26">Renewals and expiries</text>\n'
+    yield _renewal(_NAMES + 16, 22) + f'<text class="detail" x="{number(_NAMES + 26)}" y="26">renewal due</text>\n'
+    yield _expiry(_NAMES + 116, 22) + f'<text class="detail" x="{number(_NAMES + 126)}" y="26">expiry</text>\n'
+    for month in _months(begin, end):
+        x = number(place(month))
+        yield f'<path class="month" d="M{x} {number(_HEADING - 8)}V{number(bottom)}"/>'
+        yield f'<text class="detail" x="{x}" y="{number(_HEADING - 12)}">{month:%Y-%m}</text>\n'
+    yield f'<path class="now" d="M{number(place(now))} 32V{number(bottom)}"><title>{now:%Y-%m-%d}</title></path>\n'
+    for index, row in enumerate(rows):
+        y = _HEADING + index * _ROW + _ROW / 2
+        due = max(min(row.renew_after or row.expires, row.expires), begin)
+        name = escaped(fitted(row.name, DETAIL_SIZE, _NAMES - _MARGIN))
+        renewal = f"renewal due {row.renew_after:%Y-%m-%d}, " if row.renew_after else ""
+        yield (
+            f'<g class="certificate {row.health(now)}"><title>{escaped(row.name)}: {renewal}'
+            f"expiry {row.expires:%Y-%m-%d}</title>"
+            f'<text class="detail" x="{number(_MARGIN)}" y="{number(y + 4)}">{name}</text>'
+            f"{_bar('current', place(min(now, due)), place(due), y)}{_bar('due', place(due), place(row.expires), y)}"
+            f"{_renewal(place(due), y) if row.renew_after else ''}{_expiry(place(row.expires), y)}"
+            f'<text class="detail" x="{number(_END + 14)}" y="{number(y + 4)}">{row.expires:%Y-%m-%d}</text></g>\n'
+        )
+
+
+def _months(begin: datetime, end: datetime) -> Iterator[datetime]:
+    """First days of months in between, so few that their names do not overlap."""
+    first = begin.year * 12 + begin.month
+    step = -(-(end.year * 12 + end.month - first) // _MOST_TICKS) or 1
+    for month in range(first, end.year * 12 + end.month, step):
+        yield datetime(month // 12, month % 12 + 1, 1, tzinfo=UTC)
+
+
+def _bar(kind: str, begin: float, end: float, y: float) -> str:
+    return f'<rect class="{kind}" x="{number(begin)}" y="{number(y - 2)}" width="{number(end - begin)}" height="4"/>'
+
+
+def _renewal(x: float, y: float) -> str:
+    return f'<circle class="renewal" cx="{number(x)}" cy="{number(y)}" r="4"/>'
+
+
+def _expiry(x: float, y: float) -> str:
+    return f'<path class="expiry" d="M{number(x)} {number(y - 5)}l5 5-5 5-5-5z"/>'

@@ -15,9 +15,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from identity.catalogue import CONTROL_PLANE
-from ops.graph import html, mermaid, svg, timeline
+from ops.graph import html, mermaid, svg
 from ops.graph.model import Health, IdentityGraph
-from ops.graph.timeline import TimelineRow
 from tests.unit.golden_report import reviewed_file
 from tests.unit.ops.graph_world import NOW, GraphWorld, fifty_clusters, one_cluster, small_cluster
 
@@ -203,18 +202,18 @@ DAYS = st.integers(-700, 1400).map(lambda days: NOW + timedelta(days=days))
 
 
 def test_rows_are_the_certificates_of_a_cluster_or_the_first_dates_of_each_of_a_fleet() -> None:
-    first, second = timeline.of_cluster(small_cluster().graph(), "hc1")
+    first, second = svg.certificates(small_cluster().graph(), "hc1")
     assert (f"{first.expires:%F}", f"{first.renew_after:%F}") == ("2026-12-01", "2026-11-20")
     assert [row.health(NOW) for row in (first, second)] == [Health.WARNING, Health.OK]
-    rows = {row.name: row for row in timeline.of_fleet(fifty_clusters().graph())}
+    rows = {row.name: row for row in svg.of_fleet(fifty_clusters().graph())}
     assert (len(rows), rows["cluster-17"].health(NOW)) == (50, Health.ERROR)
     assert f"{rows['cluster-31'].expires:%F}" == "2026-12-01", "one of its certificates, the others are later"
 
 
 @given(st.lists(st.tuples(DAYS, st.none() | DAYS), min_size=1, max_size=5))
 def test_everything_is_drawn_within_the_axis(dates: list[tuple[datetime, datetime | None]]) -> None:
-    rows = [TimelineRow("x", renewal, expiry) for expiry, renewal in dates]
-    drawn = timeline.content(rows, NOW)
+    rows = [svg.TimelineRow("x", renewal, expiry) for expiry, renewal in dates]
+    drawn = svg.timeline(rows, NOW).content
 
     bars = re.findall(r'<rect class="\w+" x="([-\d.]+)" y="[\d.]+" width="([-\d.]+)"', drawn)
     assert all(float(width) >= 0 and float(x) >= 246 and float(x) + float(width) <= 1290.2 for x, width in bars)
@@ -230,7 +229,7 @@ def test_page_and_drawing_have_it(graph: IdentityGraph) -> None:
 
 def test_identities_that_nothing_reports_on_are_counted() -> None:
     world = GraphWorld()
-    assert (timeline.inline([], NOW, ""), timeline.height([])) == ("", 0)
+    assert (svg.timeline([], NOW).element(""), svg.timeline([], NOW).height) == ("", 0)
     for document in (html.document(world.graph()), svg.document(world.graph())):
         assert "The stack prod has no hosted cluster." in document
     world.add_cluster("hc1")

@@ -16,7 +16,6 @@ from ops.graph.layout import (
     NAME_SIZE,
     Box,
     Drawing,
-    cut,
     draw,
     fitted,
     room_for_name,
@@ -144,7 +143,7 @@ def test_roles_are_named_by_what_differs() -> None:
 
 @given(st.text(max_size=80), st.integers(30, 300))
 def test_shortened_text_is_no_wider_than_its_room(text: str, room: int) -> None:
-    in_the_middle, at_the_end = fitted(text, NAME_SIZE, room), cut(text, NAME_SIZE, room)
+    in_the_middle, at_the_end = (fitted(text, NAME_SIZE, room, is_name=is_name) for is_name in (True, False))
 
     assert max(width(shown, NAME_SIZE) for shown in (in_the_middle, at_the_end)) <= room
     assert in_the_middle == text or ELLIPSIS in in_the_middle
