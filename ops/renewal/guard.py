@@ -92,7 +92,10 @@ def renewable(resources: Collection[StateResource]) -> list[Renewable]:
             secret = next(iter(secrets.get(owner, ())), None)
             targets = {schedule["urn"]: RenewedType.SCHEDULE, **_slots(schedule["urn"])}
             targets |= {secret["urn"]: RenewedType.SECRET} if secret else {}
-            others = frozenset(_closure(targets, dependents) - targets.keys())
+            reached = set(targets)
+            while further := {urn for target in reached for urn in dependents.get(target, ())} - reached:
+                reached |= further
+            others = frozenset(reached - targets.keys())
             identities.append(Renewable(owner, schedule, secret, targets, others))
     return identities
 
@@ -113,17 +116,6 @@ def _dependents(resources: Iterable[StateResource]) -> Mapping[str, set[str]]:
         for urn in (*parents, *(resource.get("dependencies") or ()), *inputs):
             dependents[urn].add(resource["urn"])
     return dependents
-
-
-def _closure(urns: Iterable[str], dependents: Mapping[str, set[str]]) -> set[str]:
-    closure: set[str] = set()
-    pending = list(urns)
-    while pending:
-        urn = pending.pop()
-        if urn not in closure:
-            closure.add(urn)
-            pending.extend(dependents.get(urn, ()))
-    return closure
 
 
 # Steps without a change.
