@@ -7,12 +7,13 @@ deleted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final, TypeVar
+from functools import cache
+from typing import Any, Final
 
 from identity import resource_types
 from identity.azure.client import AzureClient, AzureObject
@@ -42,7 +43,6 @@ from ops.world.azure import (
 )
 from ops.world.stacks import COMPONENTS, Stacks
 
-T = TypeVar("T")
 _ISSUER_STAYS: Final = (
     "a hosted cluster may sign in with it, and a stack of another backend may have created it; if no cluster does, "
     "`az storage account delete` removes it"
@@ -113,37 +113,27 @@ def find(
     Raises AzureRefusedError for a service that refuses or does not answer.
     """
     tagged = azure.directory_objects("/applications", f"tags/any(t:startswith(t,'{stack_tag(project, '')}'))")
-    named, unnamed = _partition(tagged, lambda application: stacks.mentions(application["id"], application["appId"]))
+    named = [one for one in tagged if stacks.mentions(one["id"], one["appId"])]
     secrets = [] if vault_id is None else read_vault_secrets(azure, vault_id)
-    applications = list(_applications(azure, project, stacks, unnamed))
+    applications = dict(_applications(azure, project, stacks, [one for one in tagged if one not in named]))
     in_group = managed_identities_within(azure, settings.group_id(settings.resource_group))
-    named_identities, unnamed_identities = _partition(
-        (one for one in in_group if one.tags.get(STACK_TAG, "").startswith(stack_tag(project, ""))),
-        lambda identity: stacks.mentions(identity.id, identity.client_id),
-    )
-    identities = list(_managed_identities(stacks, unnamed_identities))
-    orphaned = {principal: owner for owner, principal in [*applications, *identities] if owner.not_ours is None}
+    all_identities = [one for one in in_group if one.tags.get(STACK_TAG, "").startswith(stack_tag(project, ""))]
+    named_identities = [one for one in all_identities if stacks.mentions(one.id, one.client_id)]
+    identities = dict(_managed_identities(stacks, [one for one in all_identities if one not in named_identities]))
+    principals = (applications | identities).items()
+    orphaned = {principal.lower(): owner for owner, principal in principals if principal and owner.not_ours is None}
     configured = {cluster.infra_id for cluster in settings.hosted_clusters}
-    known = _AssignmentClassifier(azure, stacks, {*stacks.infra_ids, *configured, *infra_ids}, orphaned)
     return [
-        *known.assignments(settings),
+        *_assignments(azure, settings, stacks, {*stacks.infra_ids, *configured, *infra_ids}, orphaned),
         *_registrations(named, secrets, stacks, now),
         *_added_to_applications(azure, named, stacks),
         *_added_to_managed_identities(azure, named_identities, stacks),
-        *(application for application, _ in applications),
+        *applications,
         *_secrets(secrets, stacks, {key.thumbprint for application in named for key in registered(application)}),
         *_issuers(azure, settings, stacks),
-        *(identity for identity, _ in identities),
+        *identities,
         *_remains(azure, f"/subscriptions/{settings.subscription_id}", stacks, infra_ids),
     ]
-
-
-def _partition(items: Iterable[T], condition: Callable[[T], bool]) -> tuple[list[T], list[T]]:
-    """The items that meet the condition, and the others."""
-    parts: tuple[list[T], list[T]] = ([], [])
-    for item in items:
-        parts[not condition(item)].append(item)
-    return parts
 
 
 def delete(azure: AzureClient, left_over: LeftOver) -> None:
@@ -236,58 +226,45 @@ def _issuers(azure: AzureClient, settings: Settings, stacks: Stacks) -> Iterator
             yield LeftOver(Swept.STORAGE_ACCOUNT, resource["id"], resource["name"], reason, _ISSUER_STAYS)
 
 
-class _AssignmentClassifier:
-    """Tells whether a role assignment is a leftover, and whether it is ours; `orphaned` are leftovers by principal."""
+def _assignments(
+    azure: AzureClient, settings: Settings, stacks: Stacks, infra_ids: set[str], orphaned: Mapping[str, LeftOver]
+) -> Iterator[LeftOver]:
+    """Role assignments at and below the scopes where the stack assigns roles; `orphaned` are leftovers by principal."""
+    roles = {catalogue_role.guid for catalogue_role in catalogue_roles()}
 
-    def __init__(self, azure: AzureClient, stacks: Stacks, infra_ids: set[str], orphaned: dict[str, LeftOver]) -> None:
-        self._azure = azure
-        self._stacks = stacks
-        self._infra_ids = infra_ids
-        self._orphaned = {principal.lower(): owner for principal, owner in orphaned.items() if principal}
-        self._principals: dict[str, bool] = {}
+    @cache
+    def exists(principal: str) -> bool:
+        return azure.directory_object(f"/servicePrincipals/{principal}") is not None
 
-    def assignments(self, settings: Settings) -> Iterator[LeftOver]:
-        """The leftovers at and below the scopes where the stack assigns roles, each once."""
-        assignments: dict[str, RoleAssignmentRecord] = {}
-        for scope in dict.fromkeys(role.scope for role in assigned(settings)):
-            for assignment in role_assignments_at(self._azure, scope):
-                # The list includes scopes above.
-                if f"{assignment.scope}/".lower().startswith(f"{scope}/".lower()):
-                    assignments[assignment.id.lower()] = assignment
-        for assignment in assignments.values():
-            if not self._stacks.mentions(assignment.id):
-                yield from self._judge(assignment)
-
-    def _judge(self, assignment: RoleAssignmentRecord) -> Iterator[LeftOver]:
-        principal = assignment.principal_id.lower()
-        name = f"{assignment.name} at {assignment.scope.rpartition('/')[2]}"
-        if principal in self._orphaned:
-            owner = self._orphaned[principal]
-            reason = f"it is of the leftover {owner.kind} {owner.name}"
-            yield LeftOver(Swept.ROLE_ASSIGNMENT, assignment.id, name, reason)
-            return
-        if assignment.principal_type != "ServicePrincipal" or self._exists(principal):
-            return
-        reason = f"its principal {principal} does not exist"
-        yield LeftOver(Swept.ROLE_ASSIGNMENT, assignment.id, name, reason, self._not_ours(assignment))
-
-    def _not_ours(self, assignment: RoleAssignmentRecord) -> str | None:
-        if assignment.role not in {catalogue_role.guid for catalogue_role in catalogue_roles()}:
+    def not_ours(assignment: RoleAssignmentRecord) -> str | None:
+        if assignment.role not in roles:
             return "no stack assigns its role"
         names = (
-            role_assignment_name(infra_id, component, assignment.scope)
-            for infra_id in self._infra_ids
-            for component in COMPONENTS
+            role_assignment_name(one, component, assignment.scope) for one in infra_ids for component in COMPONENTS
         )
         if assignment.name.lower() in names:
             return None
         return "its name is not one of a known cluster; name a deleted cluster with --infra-id"
 
-    def _exists(self, principal: str) -> bool:
-        if principal not in self._principals:
-            service_principal = self._azure.directory_object(f"/servicePrincipals/{principal}")
-            self._principals[principal] = service_principal is not None
-        return self._principals[principal]
+    assignments = {
+        assignment.id.lower(): assignment
+        for scope in dict.fromkeys(role.scope for role in assigned(settings))
+        for assignment in role_assignments_at(azure, scope)
+        # The list includes scopes above.
+        if f"{assignment.scope}/".lower().startswith(f"{scope}/".lower())
+    }
+    for assignment in assignments.values():
+        if stacks.mentions(assignment.id):
+            continue
+        principal = assignment.principal_id.lower()
+        if owner := orphaned.get(principal):
+            reason, foreign = f"it is of the leftover {owner.kind} {owner.name}", None
+        elif assignment.principal_type == "ServicePrincipal" and not exists(principal):
+            reason, foreign = f"its principal {principal} does not exist", not_ours(assignment)
+        else:
+            continue
+        name = f"{assignment.name} at {assignment.scope.rpartition('/')[2]}"
+        yield LeftOver(Swept.ROLE_ASSIGNMENT, assignment.id, name, reason, foreign)
 
 
 def _registrations(
