@@ -133,9 +133,9 @@ def _step(stack: str, urn: str, owner: ResourceOwner, events: Sequence[Mapping[s
     operation = Operation.REPLACE if is_replaced else next(iter(operations))
     keys = [key for event in events for key in event.get("keys") or ()]
     differences = [path for event in events for path in event.get("detailedDiff") or event.get("diffs") or ()]
-    old, new = (next((event[side] for event in events if event.get(side)), {}) for side in ("old", "new"))
+    states: list[Any] = [next((event[side] for event in events if event.get(side)), {}) for side in ("old", "new")]
     # The pods of a Deployment restart if its template changes.
-    templates = [((state.get("inputs") or {}).get("spec") or {}).get("template") for state in (old, new)]
+    templates = [((state.get("inputs") or {}).get("spec") or {}).get("template") for state in states]
     is_changed = operation is Operation.UPDATE and templates[0] != templates[1]
     return ResourceStep(
         stack,
@@ -144,7 +144,7 @@ def _step(stack: str, urn: str, owner: ResourceOwner, events: Sequence[Mapping[s
         name_of(urn),
         owner,
         () if operation is Operation.DELETE else tuple(dict.fromkeys(keys or differences)),
-        is_protected=bool(old.get("protect")),
+        is_protected=bool(states[0].get("protect")),
         restarts=type_of(urn) == resource_types.DEPLOYMENT and (is_replaced or is_changed),
     )
 
