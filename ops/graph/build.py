@@ -14,7 +14,6 @@ from identity.outputs import HostedClusterOutput, StackOutputs
 from ops.doctor.examination import Examination, Status
 from ops.doctor.model.check import CheckResult
 from ops.graph.model import (
-    Facts,
     GraphEdge,
     GraphNode,
     Health,
@@ -45,13 +44,11 @@ _COMPARED: Final[Mapping[str, OptionalManagedIdentity | DataPlaneIdentity]] = {
     **{row.field: row for row in OPTIONAL},
     **{row.field: row for row in WORKLOAD},
 }
-_HEALTH: Final[Mapping[State, Health]] = {
+# By the state of an identity or a credential in Azure, and of a mounted version.
+_HEALTH: Final = {
     "exists": Health.OK,
     "missing": Health.ERROR,
     "replaced": Health.ERROR,
-    "not known": Health.UNKNOWN,
-}
-_MOUNTED: Final = {
     "current": Health.OK,
     "old": Health.WARNING,
     "not mounted": Health.ERROR,
@@ -129,10 +126,8 @@ def _add_cluster(assembly: _Assembly, sources: Status, name: str, described: Hos
     nodes = [assembly.nodes[identity] for identity in identities]
     namespace = described.get("namespace")
     fix = joined(dict(node.facts).get("fix", "") for node in nodes)
-    found = GraphNode(
-        id=cluster,
-        kind=NodeKind.HOSTED_CLUSTER,
-        name=name,
+    found = replace(
+        assembly.nodes[cluster],
         detail=f"namespace {namespace}" if namespace else "",
         cluster=name,
         health=worst([*(node.health for node in nodes), *conditions.values()]),
@@ -295,31 +290,33 @@ def _consumers(
 def _pod(
     owner: ResourceOwner, name: str, container: str, probe: ProbeResult | None, versions: Sequence[MountedVersion]
 ) -> GraphNode:
-    known = {version.pod: f"{version.version} ({version.state})" for version in versions}
-    signs_in, problem = _sign_in(probe)
+    mounted = {version.pod: f"{version.version} ({version.state})" for version in versions}
+    signs_in, problem, report = None, "", None
+    if probe is not None:
+        # Whether it has the credential and signs in with it; a refused proof call concerns the role.
+        report = probe.report
+        signs_in = Health.OK if report is not None and report.sign_in.ok else Health.ERROR
+        problem = "" if signs_in is Health.OK else _refusal(probe)
+    known = facts(
+        container=container,
+        probe=None if probe is None else probe.pod,
+        credential_file=None if report is None else report.document.get("credentialFile"),
+        proof_call=f"{report.proof.status} {report.proof.action}"
+        if report is not None and report.proof.status
+        else None,
+    )
     wrong = [f"{version.pod}: {_WRONG[version.state]}" for version in versions if version.state in _WRONG]
-    states = sorted({version.state for version in versions}, key=list(_MOUNTED).index)
+    states = sorted({version.state for version in versions}, key=list(_HEALTH).index)
     words = [f"{len(versions)} {'pod' if len(versions) == 1 else 'pods'}, {', '.join(states)}"] if versions else []
     if signs_in is not None:
         words.append("sign-in ok" if signs_in is Health.OK else "sign-in failed")
     return replace(
         GraphNode.part(NodeKind.POD, owner, name),
         detail="; ".join(words) or container,
-        health=worst([*(_MOUNTED[version.state] for version in versions), signs_in]),
+        health=worst([*(_HEALTH[version.state] for version in versions), signs_in]),
         reason=joined([*wrong, problem]),
-        facts=(*facts(container=container), *_probe_facts(probe), *known.items()),
+        facts=(*known, *mounted.items()),
     )
-
-
-def _sign_in(probe: ProbeResult | None) -> tuple[Health | None, str]:
-    """Whether the probe of a mount has the credential and signs in with it; a refused proof call concerns the role."""
-    if probe is None:
-        return None, ""
-    if probe.report is None:
-        return Health.ERROR, probe.problem or "no report"
-    if not probe.report.sign_in.ok:
-        return Health.ERROR, probe.report.sign_in.error or "no sign-in yet"
-    return Health.OK, ""
 
 
 def _proof(probes: Sequence[ProbeResult]) -> tuple[Health | None, str]:
@@ -329,17 +326,6 @@ def _proof(probes: Sequence[ProbeResult]) -> tuple[Health | None, str]:
         return (Health.UNKNOWN if probes else None), ""
     refused = [report.proof.error or "no proof call yet" for report in signed_in if not report.proof.ok]
     return (Health.ERROR if refused else Health.OK), joined(refused)
-
-
-def _probe_facts(probe: ProbeResult | None) -> Facts:
-    if probe is None:
-        return ()
-    known = facts(probe=probe.pod)
-    if probe.report is not None:
-        proof = probe.report.proof
-        call = f"{proof.status} {proof.action}" if proof.status else None
-        known += facts(credential_file=probe.report.document.get("credentialFile"), proof_call=call)
-    return known
 
 
 _NAMES: Final = {
