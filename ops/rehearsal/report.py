@@ -55,11 +55,11 @@ def moves(before: Sequence[StackCopy], after: Sequence[StackCopy]) -> Iterator[C
 
 @dataclass(frozen=True)
 class CredentialLoss:
-    """The credentials that a hosted cluster would lose; `is_approved` by `allowCredentialLoss`."""
+    """The credentials that a hosted cluster would lose; `approved` by `allowCredentialLoss`."""
 
     cluster: str
-    lines: tuple[str, ...]
-    is_approved: bool
+    lost: tuple[str, ...]
+    approved: bool
 
 
 @dataclass(frozen=True)
@@ -107,17 +107,13 @@ class Rehearsal:
         running = (sign_in for sign_in in self.sign_ins if sign_in.owner.cluster not in self.unused)
         return sum(client.failed.total() for client in (*running, *self.new_pods))
 
-    @property
-    def worked_sign_ins(self) -> int:
-        return sum(client.worked for client in (*self.sign_ins, *self.new_pods))
-
     def findings(self, forbidden: Collection[Operation] = ()) -> list[str]:
         """The objections to the change, a sentence each; empty is a success."""
         return list(self._findings(forbidden))
 
     def _findings(self, forbidden: Collection[Operation]) -> Iterator[str]:
         for loss in self.losses:
-            if not loss.is_approved:
+            if not loss.approved:
                 yield f"{loss.cluster} would lose credentials in use, which allowCredentialLoss does not approve"
         if protected := [step.name for step in lost(self.steps) if step.is_protected]:
             yield f"a protected resource would be deleted: {', '.join(protected)}"
@@ -160,10 +156,7 @@ class Rehearsal:
                 for step in lost(self.steps)
             ],
             "errors": list(self.errors),
-            "credentialLosses": [
-                {"cluster": loss.cluster, "lost": list(loss.lines), "approved": loss.is_approved}
-                for loss in self.losses
-            ],
+            "credentialLosses": [dict(vars(loss)) for loss in self.losses],
             "moves": [{"cluster": move.cluster, "from": move.source, "to": move.target} for move in self.moves],
             "signIns": [_sign_ins_to_json(sign_in) for sign_in in self.sign_ins],
             "newPods": [_sign_ins_to_json(new_pod) for new_pod in self.new_pods],
@@ -227,13 +220,14 @@ def _sections(rehearsal: Rehearsal) -> Iterator[tuple[str, Lines, str]]:
     yield from sections(rehearsal.steps)
     if rehearsal.losses:
         lines = [
-            {"cluster": loss.cluster, "lost": "; ".join(loss.lines), "approved": "yes" if loss.is_approved else "no"}
+            {"cluster": loss.cluster, "lost": "; ".join(loss.lost), "approved": "yes" if loss.approved else "no"}
             for loss in rehearsal.losses
         ]
         yield "credentials in use that would be lost", lines, ""
     failed = [*_failed(rehearsal.sign_ins, "during the run"), *_failed(rehearsal.new_pods, "in new pods after it")]
-    worked, refused = rehearsal.worked_sign_ins, rehearsal.failed_sign_ins
-    yield "failed sign-ins", failed, f"{refused} failed, {worked} worked, {counted(len(rehearsal.sign_ins), 'client')}"
+    worked = sum(client.worked for client in (*rehearsal.sign_ins, *rehearsal.new_pods))
+    clients = counted(len(rehearsal.sign_ins), "client")
+    yield "failed sign-ins", failed, f"{rehearsal.failed_sign_ins} failed, {worked} worked, {clients}"
     if rehearsal.restarts:
         lines = [
             {**owner_cells(restart.owner), "Deployment": ", ".join(restart.deployments), "reason": restart.reason}

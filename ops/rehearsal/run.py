@@ -180,7 +180,7 @@ class _Run:
 
         A cluster that another one replaces is in use until that is approved.
         """
-        approved = {loss.cluster for loss in self._result.losses if loss.is_approved}
+        approved = {loss.cluster for loss in self._result.losses if loss.approved}
         kept = {*self._head.clusters(), *(loss.cluster for loss in self._result.losses)} - approved
         return [name for name in self._base.clusters() if name not in kept]
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 from pathlib import Path
+from string import Template
 from tempfile import mkdtemp
 from types import FrameType
 from typing import Any, Final
@@ -21,7 +22,7 @@ from identity import checkout
 from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
 from identity.naming import ADDRESS_PREFIX, parse_arm_id, resource_id
 from identity.settings import HostedClusterSettings, Settings
-from identity.yaml_text import dump
+from identity.yaml_text import dump, load
 from ops.outputs.plan import RunLog, read
 from ops.rehearsal.configuration import StackCopy
 from ops.stack import local_cloud
@@ -46,9 +47,6 @@ class Tree:
         """The stacks' files by the stacks' names; raises CommandError as `document_in` does."""
         files = {stack: file_of(stack, self.directory) for stack in stack_names(self.directory)}
         return {stack: document_in(file, f"{file.name} at {self.name}") for stack, file in files.items()}
-
-    def write_configuration(self, stack: str, document: dict[str, Any]) -> None:
-        (self.directory / f"Pulumi.{stack}.yaml").write_text(dump(document), encoding="utf-8")
 
 
 def at_commit(root: Path, commit: str, into: Path) -> Tree:
@@ -140,10 +138,6 @@ class ThrowAwayCloud:
         """The directory of the managed identities' documents, which is on tmpfs."""
         return self.directory / "state/run/msi"
 
-    @property
-    def log(self) -> Path:
-        return self.directory / _LOG
-
     def start(self, seed: Mapping[str, Any], copies: Sequence[StackCopy]) -> LocalEnvironment:
         """Start the local cloud with this seed, and issue the documents that the copies name."""
         file = self.directory / "seed.yaml"
@@ -168,7 +162,7 @@ class ThrowAwayCloud:
 
     def engine(self, tree: Tree, copy: StackCopy) -> Engine:
         """The engine for a stack at one of the commits, whose configuration file is written."""
-        tree.write_configuration(copy.name, dict(copy.document))
+        (tree.directory / f"Pulumi.{copy.name}.yaml").write_text(dump(dict(copy.document)), encoding="utf-8")
         engine = Engine(copy.name, tree.directory, output=self.output, caller=self.environ)
         engine.prepare()
         return engine
@@ -192,7 +186,8 @@ class ThrowAwayCloud:
 
     def last_lines(self) -> str:
         """The end of the log, for a run that failed without an error of its own."""
-        text = self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
+        log = self.directory / _LOG
+        text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
         return "\n".join(text.splitlines()[-_LAST_LINES:])
 
 
@@ -242,6 +237,7 @@ _STANDARD: Final = {"name": "Standard", "tier": "Regional"}
 # An address for documentation (RFC 5737).
 _PUBLIC_ADDRESS: Final = "203.0.113.1"
 _SUBNET_LENGTH: Final = 24
+_EGRESS: Final = Path(__file__).parent / "load_balancer.yaml"
 # The location of DNS zones.
 _GLOBAL: Final = "global"
 
@@ -376,7 +372,9 @@ class _Surroundings:
         balancer = resource_id(LOCAL_SUBSCRIPTION_ID, group, f"{_NETWORKS}/loadBalancers", name)
         fixed = {"publicIPAddressVersion": "IPv4", "publicIPAllocationMethod": "Static", "ipAddress": _PUBLIC_ADDRESS}
         self._resource(address, {**fixed, **_READY}, location=location, sku=_STANDARD)
-        self._resource(balancer, _egress(balancer, address, name), location=location, sku=_STANDARD)
+        # Outbound access for the backend pool, which has the infrastructure id as its name.
+        egress = Template(_EGRESS.read_text(encoding="utf-8")).substitute(name=name, id=balancer, address=address)
+        self._resource(balancer, load(egress), location=location, sku=_STANDARD)
 
     def _group(self, name: str, location: str) -> None:
         self._add("resourceGroups", name, {"name": name, "location": location})
@@ -403,23 +401,3 @@ class _Surroundings:
             "properties": dict(properties),
         }
         self._add("resources", full_id, {**document, **others})
-
-
-def _egress(balancer: str, address: str, name: str) -> Document:
-    """A load balancer with outbound access for its backend pool, which has the infrastructure id as its name."""
-    frontend = f"{balancer}/frontendIPConfigurations/{name}"
-    pool = f"{balancer}/backendAddressPools/{name}"
-    return {
-        "frontendIPConfigurations": [
-            {"name": name, "id": frontend, "properties": {"publicIPAddress": {"id": address}}}
-        ],
-        "backendAddressPools": [{"name": name, "id": pool, "properties": dict(_READY)}],
-        "outboundRules": [
-            {
-                "name": name,
-                "id": f"{balancer}/outboundRules/{name}",
-                "properties": {"backendAddressPool": {"id": pool}, "frontendIPConfigurations": [{"id": frontend}]},
-            }
-        ],
-        **_READY,
-    }
