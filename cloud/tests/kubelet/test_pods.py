@@ -96,9 +96,9 @@ def _restarts(web: Object) -> bool:
 
 
 class Warned(asyncio.Event):
-    """A recorder that is set by the first warning."""
+    """A recorder that is set by the first event."""
 
-    async def warning(self, _: Object, reason: str, message: str) -> None:
+    async def record(self, _: Object, reason: str, message: str) -> None:
         self.set()
 
 
