@@ -71,27 +71,19 @@ def test_string_data_of_a_secret_becomes_data(core: client.CoreV1Api) -> None:
     assert (read.string_data, read.type) == (None, "Opaque")
 
 
-def test_an_existing_name_is_refused(core: client.CoreV1Api) -> None:
+def test_what_is_there_already_or_not_is_named(core: client.CoreV1Api, apps: client.AppsV1Api) -> None:
     core.create_namespaced_secret(NAMESPACE, a_secret())
 
-    with pytest.raises(ApiException) as raised:
+    with pytest.raises(ApiException) as existing:
         core.create_namespaced_secret(NAMESPACE, a_secret())
-
-    assert refusal(raised) == (409, "AlreadyExists", 'secrets "pull" already exists')
-
-
-def test_a_missing_object_is_named(apps: client.AppsV1Api) -> None:
-    with pytest.raises(ApiException) as raised:
+    with pytest.raises(ApiException) as missing:
         apps.read_namespaced_deployment("none", NAMESPACE)
-
-    assert refusal(raised) == (404, "NotFound", 'deployments.apps "none" not found')
-
-
-def test_an_object_needs_its_namespace(core: client.CoreV1Api) -> None:
-    with pytest.raises(ApiException) as raised:
+    with pytest.raises(ApiException) as elsewhere:
         core.create_namespaced_secret("nowhere", a_secret())
 
-    assert refusal(raised) == (404, "NotFound", 'namespaces "nowhere" not found')
+    assert refusal(existing) == (409, "AlreadyExists", 'secrets "pull" already exists')
+    assert refusal(missing) == (404, "NotFound", 'deployments.apps "none" not found')
+    assert refusal(elsewhere) == (404, "NotFound", 'namespaces "nowhere" not found')
 
 
 def test_an_update_of_a_stale_version_is_a_conflict(core: client.CoreV1Api) -> None:

@@ -68,16 +68,15 @@ def test_a_request_is_a_line_with_the_clients_product(asked: LocalEnvironment) -
     assert line.split()[1:] == ["arm", "400", "GET", "/b", "two"]
 
 
-def test_requests_of_one_service_are_printed(asked: LocalEnvironment) -> None:
-    of_one = printed(asked, "--client", "one/1.0", "--service", "entra", "--json")
-
-    assert [json.loads(line)["path"] for line in of_one] == ["/a"]
-
-
-def test_the_newest_are_printed(asked: LocalEnvironment) -> None:
-    newest = printed(asked, "--client", "(linux)", "--last", "2", "--json")
-
-    assert [json.loads(line)["path"] for line in newest] == ["/a", "/b"]
+@pytest.mark.parametrize(
+    ("client", "option", "paths"),
+    [("one/1.0", ("--service", "entra"), ["/a"]), ("(linux)", ("--last", "2"), ["/a", "/b"])],
+    ids=["of one service", "the newest"],
+)
+def test_some_requests_are_printed(
+    asked: LocalEnvironment, client: str, option: tuple[str, str], paths: list[str]
+) -> None:
+    assert [json.loads(line)["path"] for line in printed(asked, "--client", client, *option, "--json")] == paths
 
 
 def group(*names: str) -> list[dict[str, Any]]:
@@ -114,21 +113,21 @@ def test_what_a_group_asks_for_no_more_goes(state: StateDirectory) -> None:
     assert deployed(state) == []
 
 
-def test_another_groups_pods_stay(state: StateDirectory) -> None:
-    apply_pods(state, "other", group("one"))
-    apply_pods(state, "local", group("two")[1:])
-    apply_pods(state, "local", [])
+@pytest.mark.parametrize(
+    ("calls", "left"),
+    [
+        ([("other", group("one")), ("local", group("two")[1:]), ("local", [])], ["one"]),
+        ([("local", group("one")), ("other", group("one")), ("other", []), ("local", [])], []),
+    ],
+    ids=["another group's pods stay", "what somebody deleted meanwhile is no error"],
+)
+def test_a_group_is_one_of_several(
+    state: StateDirectory, calls: list[tuple[str, list[dict[str, Any]]]], left: list[str]
+) -> None:
+    for name, documents in calls:
+        apply_pods(state, name, documents)
 
-    assert deployed(state) == ["one"]
-
-
-def test_what_somebody_deleted_meanwhile_is_no_error(state: StateDirectory) -> None:
-    apply_pods(state, "local", group("one"))
-    apply_pods(state, "other", group("one"))
-    apply_pods(state, "other", [])
-    apply_pods(state, "local", [])
-
-    assert deployed(state) == []
+    assert deployed(state) == left
 
 
 def test_what_a_refused_call_had_applied_goes_with_the_next(state: StateDirectory, api: RunningApi) -> None:
