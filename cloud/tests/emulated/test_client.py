@@ -18,7 +18,7 @@ from emulated.azure_native.provider import RETRY as ARM_RETRY
 from emulated.azure_native.provider import ArmClient
 from emulated.azuread.graph import RETRY as GRAPH_RETRY
 from emulated.client import DeployerCredential, RefusalError, RestClient, Retry
-from localcloud.testing.hosts import Certificates, Host
+from localcloud.testing.hosts import Certificates, Host, Serve
 from plugin import PluginError
 
 
@@ -44,85 +44,80 @@ class _Service:
         return Starlette(routes=[Route("/{path:path}", answer, methods=["GET", "PUT", "DELETE"])])
 
 
-def _client(
-    serve: Callable[[Starlette], str], ca_file: str, service: _Service, retry: Retry
-) -> tuple[RestClient, list[float]]:
-    waits: list[float] = []
-    base_url = serve(service.app())
-    return RestClient(base_url, "scope", _SignedIn(), ca_file=ca_file, retry=retry, sleep=waits.append), waits
+_To = Callable[..., RestClient]
 
 
 @pytest.fixture
-def ca_file(certificates: object) -> str:
-    return str(certificates.ca_file)  # type: ignore[attr-defined]
+def waits() -> list[float]:
+    """The seconds that the client has slept."""
+    return []
+
+
+@pytest.fixture
+def to(certificates: Certificates, waits: list[float]) -> _To:
+    """Makes a client of what is at an address."""
+    ca_file = str(certificates.ca_file)
+    return lambda url, retry=ARM_RETRY, ca_file=ca_file: RestClient(
+        url, "scope", _SignedIn(), ca_file=ca_file, retry=retry, sleep=waits.append
+    )
+
+
+@pytest.fixture
+def answering(serve: Serve, to: _To) -> _To:
+    """Makes ARM's client of a service that gives these answers."""
+    return lambda *answers: to(serve(_Service(answers).app()))
 
 
 @pytest.mark.parametrize(
     ("retry", "schedule"), [(ARM_RETRY, [20.0, 60.0, 120.0]), (GRAPH_RETRY, [1.0, 2.0, 4.0])], ids=["arm", "graph"]
 )
 def test_throttling_waits_for_retry_after_or_the_clients_schedule(
-    serve: Callable[[Starlette], str], ca_file: str, retry: Retry, schedule: list[float]
+    serve: Serve, to: _To, waits: list[float], retry: Retry, schedule: list[float]
 ) -> None:
     asked = Response(status_code=429, headers={"Retry-After": "7"})
     service = _Service([asked, Response(status_code=503), Response(status_code=429)])
-    client, waits = _client(serve, ca_file, service, retry)
-    assert client.request("GET", "/x").status_code == 200
+    assert to(serve(service.app()), retry).request("GET", "/x").status_code == 200
     assert waits == [7.0, *schedule[1:]]
     assert service.requests == [("GET", "Bearer token for scope")] * 4
 
 
-def test_arm_is_asked_four_times_and_no_more(serve: Callable[[Starlette], str], ca_file: str) -> None:
-    service = _Service([Response(status_code=500)] * 9)
-    client, waits = _client(serve, ca_file, service, ARM_RETRY)
-    assert client.request("GET", "/x").status_code == 500
+def test_arm_is_asked_four_times_and_no_more(answering: _To, waits: list[float]) -> None:
+    assert answering(*[Response(status_code=500)] * 9).request("GET", "/x").status_code == 500
     assert waits == [20.0, 60.0, 120.0]
 
 
-def test_only_transient_conflicts_are_retried(serve: Callable[[Starlette], str], ca_file: str) -> None:
-    def conflict(code: str) -> Response:
-        return JSONResponse({"error": {"code": code, "message": "wait"}}, status_code=409)
+def _refused(status: int, code: str, message: str = "wait") -> Response:
+    return JSONResponse({"error": {"code": code, "message": message}}, status_code=status)
 
-    service = _Service(
-        [
-            conflict("AnotherOperationInProgress"),
-            conflict("ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity"),
-            conflict("RoleAssignmentExists"),
-        ]
-    )
-    client, waits = _client(serve, ca_file, service, ARM_RETRY)
+
+def test_only_transient_conflicts_are_retried(answering: _To, waits: list[float]) -> None:
+    transient = ("AnotherOperationInProgress", "ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity")
+    client = answering(*(_refused(409, code) for code in (*transient, "RoleAssignmentExists")))
     with pytest.raises(RefusalError) as refused:
         ArmClient(client).put("/x", "2024-01-01", {})
     assert str(refused.value) == 'Status=409 Code="RoleAssignmentExists" Message="wait"'
     assert waits == [20.0, 60.0]
 
 
-@pytest.mark.parametrize(
-    ("code", "gone"), [("ResourceNotFound", True), ("RoleAssignmentNotFound", True), ("ContainerNotFound", False)]
-)
-def test_a_404_means_gone_only_with_certain_codes(
-    serve: Callable[[Starlette], str], ca_file: str, code: str, gone: bool
-) -> None:
-    answer = JSONResponse({"error": {"code": code, "message": "?"}}, status_code=404)
-    client, _ = _client(serve, ca_file, _Service([answer]), ARM_RETRY)
-    if gone:
-        assert ArmClient(client).find("/x", "2024-01-01") is None
-        return
-    with pytest.raises(RefusalError, match=code):
-        ArmClient(client).find("/x", "2024-01-01")
+@pytest.mark.parametrize("code", ["ResourceNotFound", "RoleAssignmentNotFound"])
+def test_a_404_means_gone_with_certain_codes(answering: _To, code: str) -> None:
+    assert ArmClient(answering(_refused(404, code))).find("/x", "2024-01-01") is None
 
 
-def test_a_check_of_existence_that_fails_stops_the_create(serve: Callable[[Starlette], str], ca_file: str) -> None:
-    answer = JSONResponse({"error": {"code": "AuthorizationFailed", "message": "no"}}, status_code=403)
-    client, _ = _client(serve, ca_file, _Service([answer]), ARM_RETRY)
+def test_a_404_with_another_code_is_a_refusal(answering: _To) -> None:
+    with pytest.raises(RefusalError, match="ContainerNotFound"):
+        ArmClient(answering(_refused(404, "ContainerNotFound"))).find("/x", "2024-01-01")
+
+
+def test_a_check_of_existence_that_fails_stops_the_create(answering: _To) -> None:
+    client = ArmClient(answering(_refused(403, "AuthorizationFailed", "no")))
     with pytest.raises(PluginError, match=r"cannot check existence of resource '/x': status code 403, .*no"):
-        ArmClient(client).refuse_existing("/x", "2024-01-01")
+        client.refuse_existing("/x", "2024-01-01")
 
 
-def test_a_local_cloud_that_is_down_is_reported_at_once(ca_file: str) -> None:
-    waits: list[float] = []
-    client = RestClient("https://127.0.0.1:9", "s", _SignedIn(), ca_file=ca_file, retry=ARM_RETRY, sleep=waits.append)
+def test_a_local_cloud_that_is_down_is_reported_at_once(to: _To, waits: list[float]) -> None:
     with pytest.raises(PluginError, match="the local cloud does not answer"):
-        client.request("GET", "/x")
+        to("https://127.0.0.1:9").request("GET", "/x")
     assert waits == []
 
 
@@ -148,28 +143,26 @@ def _ending(connections: int, host: Host | None, listener: socket.socket) -> Ite
         thread.join()
 
 
-def test_a_connection_that_ends_in_its_handshake_is_made_again(certificates: Certificates, ca_file: str) -> None:
-    waits: list[float] = []
+def test_a_connection_that_ends_in_its_handshake_is_made_again(
+    certificates: Certificates, to: _To, waits: list[float]
+) -> None:
     service = _Service([])
     with socket.create_server(("127.0.0.1", 0)) as listener:
         host = Host(certificates.server_file, listener)
         with _ending(2, host, listener), host.serving(service.app()) as url:
-            client = RestClient(url, "s", _SignedIn(), ca_file=ca_file, retry=GRAPH_RETRY, sleep=waits.append)
-            assert client.request("PUT", "/x").status_code == 200
+            assert to(url, GRAPH_RETRY).request("PUT", "/x").status_code == 200
     assert (len(service.requests), waits) == (1, [1.0, 2.0])
 
 
-def test_a_service_that_ends_every_connection_is_asked_as_often_as_any(ca_file: str) -> None:
-    waits: list[float] = []
+def test_a_service_that_ends_every_connection_is_asked_as_often_as_any(to: _To, waits: list[float]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener, _ending(4, None, listener):
-        url = f"https://127.0.0.1:{listener.getsockname()[1]}"
-        client = RestClient(url, "s", _SignedIn(), ca_file=ca_file, retry=ARM_RETRY, sleep=waits.append)
+        client = to(f"https://127.0.0.1:{listener.getsockname()[1]}")
         with pytest.raises(PluginError, match="/x: the local cloud does not answer"):
             client.request("GET", "/x")
     assert waits == [20.0, 60.0, 120.0]
 
 
-def test_a_certificate_that_is_not_trusted_is_no_local_cloud_that_is_down(serve: Callable[[Starlette], str]) -> None:
-    client, _ = _client(serve, certifi.where(), _Service([JSONResponse({})]), ARM_RETRY)
+def test_a_certificate_that_is_not_trusted_is_no_local_cloud_that_is_down(serve: Serve, to: _To) -> None:
+    client = to(serve(_Service([]).app()), ca_file=certifi.where())
     with pytest.raises(PluginError, match=r"/x: the answer cannot be taken \(.*CERTIFICATE_VERIFY_FAILED.*\)$"):
         client.request("GET", "/x")
