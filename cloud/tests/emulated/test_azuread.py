@@ -49,18 +49,25 @@ def application(azuread: AzureAd, me: str, unique: Unique) -> tuple[Props, Creat
     return create(azuread, APPLICATION, {"displayName": unique("app"), "owners": [me], "tags": ["idstack"]})
 
 
+@pytest.fixture
+def app(application: tuple[Props, Created]) -> Created:
+    """The same, without its inputs."""
+    return application[1]
+
+
 def _graph(azuread: AzureAd) -> GraphClient:
     return azuread._open_session().graph
+
+
+def _key_ids(azuread: AzureAd, application: Created) -> list[str]:
+    return [key_credential["keyId"] for key_credential in _graph(azuread).get(application.id)["keyCredentials"]]
 
 
 def _registration(application: Created, value: str, **more: str) -> Props:
     return {"applicationId": application.id, "type": "AsymmetricX509Cert", "value": Secret(value), **more}
 
 
-def test_ids_are_those_of_the_real_provider(
-    azuread: AzureAd, me: str, application: tuple[Props, Created], certificate: str
-) -> None:
-    _, app = application
+def test_ids_are_those_of_the_real_provider(azuread: AzureAd, me: str, app: Created, certificate: str) -> None:
     assert app.id == f"/applications/{app.state['objectId']}"
     _, principal = create(azuread, PRINCIPAL, {"clientId": app.state["clientId"], "owners": [me]})
     assert principal.id == f"/servicePrincipals/{principal.state['objectId']}"
@@ -72,29 +79,23 @@ def test_ids_are_those_of_the_real_provider(
     assert registered.id == f"{app.state['objectId']}/certificate/{registered.state['keyId']}"
 
 
-def test_a_certificate_keeps_the_key_id_that_it_is_given(
-    azuread: AzureAd, application: tuple[Props, Created], certificate: str
-) -> None:
-    _, app = application
+def test_a_certificate_keeps_the_key_id_that_it_is_given(azuread: AzureAd, app: Created, certificate: str) -> None:
     key_id = str(uuid.uuid5(uuid.NAMESPACE_OID, certificate))
     wanted = _registration(app, certificate, keyId=key_id)
     planned = azuread.resource(CERTIFICATE).create(urn(CERTIFICATE), wanted, preview=True)
     _, registered = create(azuread, CERTIFICATE, wanted)
 
     assert planned.state["keyId"] == registered.state["keyId"] == key_id
-    assert [key_credential["keyId"] for key_credential in _graph(azuread).get(app.id)["keyCredentials"]] == [key_id]
+    assert _key_ids(azuread, app) == [key_id]
 
 
-def test_a_certificate_that_is_there_already_must_be_imported(
-    azuread: AzureAd, application: tuple[Props, Created], certificate: str
-) -> None:
-    _, app = application
+def test_a_certificate_that_is_there_already_must_be_imported(azuread: AzureAd, app: Created, certificate: str) -> None:
     key_id = str(uuid.uuid4())
     create(azuread, CERTIFICATE, _registration(app, certificate, keyId=key_id))
 
     with pytest.raises(PluginError, match=f"(?i)/certificate/{key_id}. already exists.*needs to be imported"):
         create(azuread, CERTIFICATE, _registration(app, certificate, keyId=key_id.upper()))
-    assert len(_graph(azuread).get(app.id)["keyCredentials"]) == 1
+    assert len(_key_ids(azuread, app)) == 1
     (reason,) = azuread.resource(CERTIFICATE).check(urn(CERTIFICATE), None, _registration(app, "x", keyId="1")).failures
     assert reason.reason == "expected 'keyId' to be a valid UUID"
 
@@ -163,13 +164,11 @@ def test_every_change_of_a_certificate_replaces_it(azuread: AzureAd) -> None:
 
 
 def test_certificates_of_one_application_do_not_overwrite_each_other(
-    azuread: AzureAd, application: tuple[Props, Created], certificate: str
+    azuread: AzureAd, app: Created, certificate: str
 ) -> None:
-    _, app = application
     with ThreadPoolExecutor() as pool:
         made = list(pool.map(lambda _: create(azuread, CERTIFICATE, _registration(app, certificate)), range(4)))
-    registered = {key_credential["keyId"] for key_credential in _graph(azuread).get(app.id)["keyCredentials"]}
-    assert registered == {created.state["keyId"] for _, created in made}
+    assert set(_key_ids(azuread, app)) == {created.state["keyId"] for _, created in made}
     delete(azuread, CERTIFICATE, *made[0])
     assert read(azuread, CERTIFICATE, *made[0]) is None
     assert read(azuread, CERTIFICATE, *made[1]) is not None
@@ -177,21 +176,19 @@ def test_certificates_of_one_application_do_not_overwrite_each_other(
 
 @pytest.mark.parametrize("encoding", ["pem", "base64", "hex"])
 def test_a_certificate_is_registered_in_any_encoding(
-    azuread: AzureAd, application: tuple[Props, Created], certificate: str, encoding: str
+    azuread: AzureAd, app: Created, certificate: str, encoding: str
 ) -> None:
     der = x509.load_pem_x509_certificate(certificate.encode()).public_bytes(Encoding.DER)
     base64_text = "".join(certificate.splitlines()[1:-1])
     value = {"pem": certificate, "base64": base64_text, "hex": der.hex()}[encoding]
-    inputs, created = create(azuread, CERTIFICATE, _registration(application[1], value, encoding=encoding))
+    inputs, created = create(azuread, CERTIFICATE, _registration(app, value, encoding=encoding))
     assert created.state["value"] == Secret(value), "secret in the state"
     refreshed = refresh(azuread, CERTIFICATE, inputs, created)
     assert refreshed.state == created.state
 
 
-def test_an_invalid_certificate_is_refused_without_showing_it(
-    azuread: AzureAd, application: tuple[Props, Created]
-) -> None:
-    inputs = checked(azuread, CERTIFICATE, _registration(application[1], "zz-marker", encoding="hex"))
+def test_an_invalid_certificate_is_refused_without_showing_it(azuread: AzureAd, app: Created) -> None:
+    inputs = checked(azuread, CERTIFICATE, _registration(app, "zz-marker", encoding="hex"))
     with pytest.raises(PluginError) as refused:
         azuread.resource(CERTIFICATE).create(urn(CERTIFICATE), inputs, preview=False)
     assert "failed to decode hex certificate data" in str(refused.value)
@@ -210,10 +207,8 @@ def test_reading_or_deleting_a_certificate_needs_its_application(
         delete(azuread, CERTIFICATE, *registered)
 
 
-def test_a_second_service_principal_is_refused_or_adopted_on_request(
-    azuread: AzureAd, me: str, application: tuple[Props, Created]
-) -> None:
-    inputs: Props = {"clientId": application[1].state["clientId"], "owners": [me]}
+def test_a_second_service_principal_is_refused_or_adopted_on_request(azuread: AzureAd, me: str, app: Created) -> None:
+    inputs: Props = {"clientId": app.state["clientId"], "owners": [me]}
     _, first = create(azuread, PRINCIPAL, inputs)
     with pytest.raises(PluginError, match=f'A resource with the ID "{first.state["objectId"]}" already exists'):
         azuread.resource(PRINCIPAL).create(urn(PRINCIPAL), inputs, preview=False)
@@ -295,11 +290,10 @@ def test_check_refuses_what_the_provider_or_the_emulation_does_not_have(azuread:
     assert reason.startswith("the emulated azuread plugin does not have 'logoImage'; it has displayName,")
 
 
-def test_data_sources_find_exactly_one(azuread: AzureAd, application: tuple[Props, Created]) -> None:
-    _, created = application
+def test_data_sources_find_exactly_one(azuread: AzureAd, app: Created) -> None:
     token = "azuread:index/getApplication:getApplication"
-    found = azuread.invoke(token, {"clientId": created.state["clientId"]})
-    assert (found["id"], found["displayName"]) == (created.id, created.state["displayName"])
+    found = azuread.invoke(token, {"clientId": app.state["clientId"]})
+    assert (found["id"], found["displayName"]) == (app.id, app.state["displayName"])
     with pytest.raises(PluginError, match="No application found with displayName: nobody"):
         azuread.invoke(token, {"displayName": "nobody"})
 
@@ -317,14 +311,9 @@ def late(environment: LocalEnvironment) -> Iterator[Callable[..., None]]:
     file.unlink(missing_ok=True)
 
 
-def _key_ids(azuread: AzureAd, application: Created) -> list[str]:
-    return [key_credential["keyId"] for key_credential in _graph(azuread).get(application.id)["keyCredentials"]]
-
-
 def test_late_reads_after_a_write_are_waited_for(
-    azuread: AzureAd, application: tuple[Props, Created], certificate: str, late: Callable[..., None]
+    azuread: AzureAd, app: Created, certificate: str, late: Callable[..., None]
 ) -> None:
-    _, app = application
     late(clock.now(), skip=1, count=7)
     inputs, first = create(azuread, CERTIFICATE, _registration(app, certificate))
     _, second = create(azuread, CERTIFICATE, _registration(app, certificate))
@@ -335,9 +324,8 @@ def test_late_reads_after_a_write_are_waited_for(
 
 
 def test_a_late_read_before_a_write_loses_what_came_after_it(
-    azuread: AzureAd, application: tuple[Props, Created], certificate: str, late: Callable[..., None]
+    azuread: AzureAd, app: Created, certificate: str, late: Callable[..., None]
 ) -> None:
-    _, app = application
     before = clock.now()
     create(azuread, CERTIFICATE, _registration(app, certificate))
     late(before, skip=0, count=1)
