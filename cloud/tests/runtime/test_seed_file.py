@@ -17,12 +17,8 @@ from localcloud.runtime.seed import seed
 from localcloud.runtime.seed_errors import InvalidSeedError, SeedConflictError
 from localcloud.runtime.seed_file import DEFAULT, Seed, choose, load
 
-SMALL: dict[str, Any] = {
-    "tenantId": "6f1d3c52-9a47-4e0b-8f60-2b7c51d0a9e3",
-    "subscriptionId": "0d4c9b1e-57a2-4f38-b6c1-93e8a7f2d415",
-    "location": "westeurope",
-    "resourceGroups": ["team"],
-}
+TABLES: Any = yaml.safe_load(Path(__file__).with_name("seed_mistakes.yaml").read_text(encoding="utf-8"))
+SMALL: dict[str, Any] = TABLES["small"]
 Write = Callable[..., Path]
 
 
@@ -56,34 +52,7 @@ def in_arm(prepared: Prepared) -> list[dict[str, Any]]:
     return [document for _, document in prepared.store.items("arm")]
 
 
-@pytest.mark.parametrize(
-    ("others", "place", "problem"),
-    [
-        ({"tenantId": None}, "tenantId", "Field required"),
-        ({"tenantId": "contoso"}, "tenantId", "badly formed hexadecimal UUID string"),
-        ({"tenantId": SMALL["tenantId"].upper()}, "tenantId", "lower-case letters and hyphens"),
-        ({"tenant": "x"}, "tenant", "Extra inputs are not permitted"),
-        ({"vaults": [{"name": "kv_1", "resourceGroup": "team"}]}, "vaults[0].name", "should match pattern"),
-        ({"vaults": [{"name": "kv-1", "resourceGroup": "other"}]}, "vaults[0].resourceGroup", "'other' is not among"),
-        ({"clusters": [{"name": "aks", "resourceGroup": "x"}]}, "clusters[0].resourceGroup", "'x' is not among"),
-        (
-            {"resources": [{"type": "Microsoft.A/b/c", "name": "one", "resourceGroup": "team"}]},
-            "resources[0].name",
-            "'one' has not one name for each segment of Microsoft.A/b/c",
-        ),
-        ({"deployerRoles": ["Reader", "King"]}, "deployerRoles[1]", "'King' is not an emulated built-in role"),
-        (
-            {"deployerRoles": [{"role": "King", "condition": "ActionMatches{'*'}"}]},
-            "deployerRoles[0]",
-            "'King' is not an emulated built-in role",
-        ),
-        (
-            {"groups": [{"displayName": "g", "objectId": SMALL["tenantId"], "members": ["deployer", "me@x"]}]},
-            "groups[0].members[1]",
-            "'me@x' is neither 'deployer' nor among users",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("others", "place", "problem"), TABLES["mistakes"])
 def test_a_mistake_is_named_by_its_place(write: Write, others: dict[str, Any], place: str, problem: str) -> None:
     file = write(**others)
 
