@@ -96,11 +96,6 @@ def _written_twice(cloud: CoverageCloud) -> httpx.Response:
     return _written(cloud, sent)
 
 
-def _by_nobody(cloud: CoverageCloud) -> httpx.Response:
-    issuer(cloud)
-    return request(cloud, "PUT", caller=cloud.nobody(), headers={**_VERSION, **_BLOCK})
-
-
 def _anonymous(
     cloud: CoverageCloud, method: str, access: str = "Container", *, path: str = "/hc1oidc/jwks", **account: Any
 ) -> httpx.Response:

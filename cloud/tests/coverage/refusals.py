@@ -175,6 +175,11 @@ def application(cloud: CoverageCloud, **properties: Any) -> dict[str, Any]:
     return dict(answer.json())
 
 
+def _path(cloud: CoverageCloud, **properties: Any) -> str:
+    """Of a new application."""
+    return f"/applications/{application(cloud, **properties)['id']}"
+
+
 def _keys(cloud: CoverageCloud, **changed: Any) -> httpx.Response:
     key = {
         "type": "AsymmetricX509Cert",
@@ -182,7 +187,7 @@ def _keys(cloud: CoverageCloud, **changed: Any) -> httpx.Response:
         "key": base64.b64encode(registration(shared_certificate()).certificate).decode(),
         **changed,
     }
-    return cloud.graph("PATCH", f"/applications/{application(cloud)['id']}", {"keyCredentials": [key]})
+    return cloud.graph("PATCH", _path(cloud), {"keyCredentials": [key]})
 
 
 def _twice(cloud: CoverageCloud) -> httpx.Response:
@@ -192,21 +197,13 @@ def _twice(cloud: CoverageCloud) -> httpx.Response:
 
 
 def _deleted_name(cloud: CoverageCloud) -> httpx.Response:
-    cloud.graph("DELETE", f"/applications/{application(cloud, uniqueName='mine')['id']}")
+    cloud.graph("DELETE", _path(cloud, uniqueName="mine"))
     return cloud.graph("POST", "/applications", {"displayName": "app", "uniqueName": "mine"})
-
-
-def _another_id(cloud: CoverageCloud) -> httpx.Response:
-    return cloud.graph("PATCH", f"/applications/{application(cloud)['id']}", {"id": ONE})
 
 
 def _owner_twice(cloud: CoverageCloud) -> httpx.Response:
     reference = {"@odata.id": f"https://graph.microsoft.com/v1.0/directoryObjects/{cloud.deployer.object_id}"}
-    return cloud.graph("POST", f"/applications/{application(cloud)['id']}/owners/$ref", reference)
-
-
-def _no_such_password(cloud: CoverageCloud) -> httpx.Response:
-    return cloud.graph("POST", f"/applications/{application(cloud)['id']}/removePassword", {"keyId": ONE})
+    return cloud.graph("POST", f"{_path(cloud)}/owners/$ref", reference)
 
 
 def _foreign_principal(cloud: CoverageCloud) -> httpx.Response:
@@ -224,7 +221,7 @@ GRAPH: Final[Mapping[str, Provoke]] = {
     "second principal of an application": _twice,
     "absent object": lambda cloud: cloud.graph("GET", f"/applications/{ONE}"),
     "unknown property": lambda cloud: cloud.graph("POST", "/applications", {"displayName": "a", "x": 1}),
-    "another object's id in a PATCH": _another_id,
+    "another object's id in a PATCH": lambda cloud: cloud.graph("PATCH", _path(cloud), {"id": ONE}),
     "search without the header": lambda cloud: cloud.graph("GET", "/applications", search='"displayName:a"'),
     "application that asks for itself as a user": lambda cloud: cloud.graph("GET", "/me"),
     "too many ids": lambda cloud: cloud.graph("POST", "/directoryObjects/getByIds", {"ids": [ONE] * 1001}),
@@ -238,7 +235,9 @@ GRAPH: Final[Mapping[str, Provoke]] = {
     "key that ends after its certificate": lambda cloud: _keys(cloud, endDateTime="2099-01-01T00:00:00Z"),
     "key that has ended": lambda cloud: _keys(cloud, endDateTime=rfc3339(clock.now() - timedelta(days=1))),
     "key that lives longer than the policy allows": after(lambda cloud: cloud.hold(certificate_days=1), then=_keys),
-    "removal of an unknown client secret": _no_such_password,
+    "removal of an unknown client secret": lambda cloud: cloud.graph(
+        "POST", f"{_path(cloud)}/removePassword", {"keyId": ONE}
+    ),
     "filter that is not understood": lambda cloud: cloud.graph("GET", "/applications", filter="notes ne 'x'"),
 }
 
@@ -250,7 +249,7 @@ def _deleted_secret(cloud: CoverageCloud, method: str, path: str, body: object =
     return cloud.vault(method, path, body)
 
 
-def _certificates(cloud: CoverageCloud, method: str, path: str, body: object = None) -> httpx.Response:
+def certificates(cloud: CoverageCloud, method: str, path: str, body: object = None) -> httpx.Response:
     return cloud.vault(method, path, body, caller=cloud.principal(("Key Vault Certificates Officer", SUBSCRIPTION)))
 
 
@@ -282,11 +281,11 @@ KEY_VAULT: Final[Mapping[str, Provoke]] = {
         lambda cloud: cloud.hold(read_only_vaults=("kv-idstack-local",)),
         then=lambda cloud: cloud.vault("PUT", "/secrets/one", {"value": "v"}),
     ),
-    "absent certificate": lambda cloud: _certificates(cloud, "GET", "/certificates/one"),
-    "certificate that cannot be read": lambda cloud: _certificates(
+    "absent certificate": lambda cloud: certificates(cloud, "GET", "/certificates/one"),
+    "certificate that cannot be read": lambda cloud: certificates(
         cloud, "POST", "/certificates/one/import", {"value": "eA=="}
     ),
-    "subject of a certificate": lambda cloud: _certificates(
+    "subject of a certificate": lambda cloud: certificates(
         cloud, "POST", "/certificates/one/create", {"policy": {"issuer": {"name": "Self"}}}
     ),
     "size of a key": _odd_size,

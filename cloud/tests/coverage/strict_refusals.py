@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import httpx
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 
 from localcloud.testing.arm import GROUP, ONE, SUBSCRIPTION, VAULT, vault_body
@@ -14,7 +15,7 @@ from localcloud.testing.azure import ask
 from localcloud.testing.certificates import issue
 from tests.coverage.blob_refusals import issuer, request
 from tests.coverage.cloud import AUTHORITY, CoverageCloud, Provoke
-from tests.coverage.refusals import ASKED, METADATA, application, federated
+from tests.coverage.refusals import ASKED, METADATA, application, certificates, federated
 
 _TRUST: Final[Mapping[str, Any]] = {
     **{"name": "main", "issuer": "https://issuer.example", "subject": "s"},
@@ -89,26 +90,17 @@ STRICT_GRAPH: Final[Mapping[str, Provoke]] = {
 }
 
 
-def _certificates(cloud: CoverageCloud, method: str, path: str, body: object = None) -> httpx.Response:
-    return cloud.vault(method, path, body, caller=cloud.principal(("Key Vault Administrator", SUBSCRIPTION)))
-
-
-def _imported(cloud: CoverageCloud, form: PrivateFormat) -> httpx.Response:
+def _imported(
+    cloud: CoverageCloud, form: PrivateFormat = PrivateFormat.PKCS8, key: PrivateKeyTypes | None = None
+) -> httpx.Response:
     made = issue()
-    key = load_pem_private_key(made.private_key_pem.encode(), None)
+    key = key or load_pem_private_key(made.private_key_pem.encode(), None)
     pem = key.private_bytes(Encoding.PEM, form, NoEncryption()).decode()
-    return _certificates(cloud, "POST", "/certificates/one/import", {"value": pem + made.certificate_pem})
-
-
-def _of_a_curve(cloud: CoverageCloud) -> httpx.Response:
-    key = ec.generate_private_key(ec.SECP256R1())
-    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-    made = issue()
-    return _certificates(cloud, "POST", "/certificates/one/import", {"value": pem + made.certificate_pem})
+    return certificates(cloud, "POST", "/certificates/one/import", {"value": pem + made.certificate_pem})
 
 
 def _by_hand(cloud: CoverageCloud) -> httpx.Response:
-    _imported(cloud, PrivateFormat.PKCS8).raise_for_status()
+    _imported(cloud).raise_for_status()
     return cloud.vault("PUT", "/secrets/one", {"value": "v"})
 
 
@@ -126,13 +118,13 @@ STRICT_KEY_VAULT: Final[Mapping[str, Provoke]] = {
     "header that changes the operation": lambda cloud: _secrets(cloud, **{"If-Match": "1"}),
     "member that is not known": lambda cloud: cloud.vault("PUT", "/secrets/one", {"value": "v", "colour": "red"}),
     "key that is not PKCS#8": lambda cloud: _imported(cloud, PrivateFormat.TraditionalOpenSSL),
-    "key of another kind than RSA": _of_a_curve,
+    "key of another kind than RSA": lambda cloud: _imported(cloud, key=ec.generate_private_key(ec.SECP256R1())),
     "secret of a certificate written by hand": _by_hand,
     "operation that a key is not made for": _for_decryption,
     "operation with a disabled key": lambda cloud: _for_decryption(cloud, attributes={"enabled": False}),
     "operation before a key begins": lambda cloud: _for_decryption(cloud, attributes={"nbf": 4102444800}),
     "operation after a key has ended": lambda cloud: _for_decryption(cloud, attributes={"exp": 1}),
-    "absent issuer": lambda cloud: _certificates(cloud, "GET", "/certificates/issuers/one"),
+    "absent issuer": lambda cloud: certificates(cloud, "GET", "/certificates/issuers/one"),
 }
 
 STRICT_BLOB: Final[Mapping[str, Provoke]] = {
