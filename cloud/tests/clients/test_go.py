@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -18,24 +18,14 @@ MODULE: Final = Path(__file__).with_name("azure-sdk-for-go")
 TERRAFORMS: Final = Path(__file__).with_name("go-azure-sdk")
 
 
-@pytest.fixture(scope="module")
-def made(local_cloud: LocalEnvironment, identity: object) -> dict[str, Any]:
+def test_the_clients_of_identities_secrets_and_blobs_list_and_write(local_cloud: LocalEnvironment) -> None:
     command = (str(install.go(MODULE)), local_cloud.subscription_id, GROUP, VAULT)
-    answer: dict[str, Any] = json.loads(printed(local_cloud, *command))
-    return answer
+    made = json.loads(printed(local_cloud, *command))
 
-
-def test_armmsi_makes_and_lists_identities(made: dict[str, Any]) -> None:
     assert made["clientID"]
     assert made["federated"] == "one"
     assert {"by-go", "hc1-image-registry"} <= set(made["identities"])
-
-
-def test_azsecrets_lists_the_vaults_secrets(made: dict[str, Any]) -> None:
     assert "registry" in made["secrets"]
-
-
-def test_azblob_publishes_a_document_with_the_key_of_an_account(made: dict[str, Any]) -> None:
     assert json.loads(made["published"])["issuer"] == "https://bygooidc.blob.core.windows.net/bygooidc"
 
 

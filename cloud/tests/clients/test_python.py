@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -76,38 +76,18 @@ print(client.decrypt(encrypted.algorithm, encrypted.ciphertext).plaintext.decode
 """
 
 
-@pytest.fixture(scope="module")
-def seen(local_cloud: LocalEnvironment, identity: object) -> dict[str, Any]:
-    answer: dict[str, Any] = json.loads(printed(local_cloud, str(install.python()), "-c", PROGRAM, VAULT, GROUP))
-    return answer
+def test_the_libraries_see_the_subscription_list_what_there_is_and_make_an_identity(
+    local_cloud: LocalEnvironment,
+) -> None:
+    seen = json.loads(printed(local_cloud, str(install.python()), "-c", PROGRAM, VAULT, GROUP))
 
-
-@pytest.mark.parametrize(
-    ("what", "name"),
-    [
-        ("groups", GROUP),
-        ("resources", VAULT),
-        ("vaults", VAULT),
-        ("clusters", "aks-mgmt-local"),
-        ("networks", "hc1-vnet"),
-    ],
-)
-def test_a_management_library_lists_what_there_is(seen: dict[str, Any], what: str, name: str) -> None:
-    assert name in seen[what]
-
-
-def test_a_management_library_makes_an_identity(seen: dict[str, Any]) -> None:
-    assert seen["identity"]
-    assert seen["federated"] == "one"
-
-
-def test_the_key_vault_library_lists_the_vaults_secrets(seen: dict[str, Any]) -> None:
-    assert "registry" in seen["secrets"]
-
-
-def test_the_management_libraries_see_the_subscription(seen: dict[str, Any], local_cloud: LocalEnvironment) -> None:
     assert seen["subscriptions"] == [local_cloud.subscription_id]
     assert seen["roles"]
+    there = {"groups": GROUP, "resources": VAULT, "vaults": VAULT, "clusters": "aks-mgmt-local", "networks": "hc1-vnet"}
+    for what, name in {**there, "secrets": "registry"}.items():
+        assert name in seen[what], what
+    assert seen["identity"]
+    assert seen["federated"] == "one"
 
 
 def test_the_key_vault_library_encrypts(local_cloud: LocalEnvironment) -> None:
