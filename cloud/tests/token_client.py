@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.tenant.objects import KeyCredential
 from localcloud.core import clock
-from localcloud.core.clouds import LOCAL_TENANT_ID
+from localcloud.core.clouds import LOCAL_TENANT_ID, LocalEnvironment
 from localcloud.testing.certificates import IssuedCertificate, issue
 
 ARM_SCOPE = "https://management.core.windows.net//.default"
@@ -79,6 +79,13 @@ def form_with(client_id: str, client_assertion: str) -> dict[str, str]:
         "client_assertion_type": "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
         "client_assertion": client_assertion,
     }
+
+
+def deployer_credential(environment: LocalEnvironment, **changed: Any) -> CertificateCredential:
+    """azure-identity's own credential of a local cloud's deployer; keywords replace what it is told."""
+    told = {"authority": environment.authority_host, "connection_verify": environment.ca_file, **changed}
+    signing = (environment.tenant_id, environment.deployer_client_id, environment.deployer_certificate)
+    return CertificateCredential(*signing, disable_instance_discovery=True, **told)
 
 
 @dataclass(frozen=True)

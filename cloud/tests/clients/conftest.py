@@ -10,13 +10,13 @@ from typing import Any, Final
 
 import httpx
 import pytest
-from azure.identity import CertificateCredential
 
 from localcloud.azure.shared.faults import FAULTS_VARIABLE
 from localcloud.core.clouds import LocalEnvironment
 from localcloud.testing.azure import built_in_roles
 from tests.clients.calls import GROUP, VAULT
 from tests.conftest import administered_cloud
+from tests.token_client import deployer_credential
 
 _ROLES: Final = ("Azure Red Hat OpenShift Disk Storage Operator", "Key Vault Crypto User")
 
@@ -55,12 +55,5 @@ def identity(local_cloud: LocalEnvironment) -> dict[str, str]:
 
 
 def _bearer(local_cloud: LocalEnvironment, audience: str) -> dict[str, str]:
-    credential = CertificateCredential(
-        local_cloud.tenant_id,
-        local_cloud.deployer_client_id,
-        local_cloud.deployer_certificate,
-        authority=local_cloud.authority_host,
-        disable_instance_discovery=True,
-        connection_verify=local_cloud.ca_file,
-    )
-    return {"Authorization": f"Bearer {credential.get_token(f'{audience}/.default').token}"}
+    token = deployer_credential(local_cloud).get_token(f"{audience}/.default").token
+    return {"Authorization": f"Bearer {token}"}

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from azure.identity import CertificateCredential
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
@@ -24,6 +23,7 @@ from localcloud.runtime.seed import seed
 from localcloud.runtime.seed_file import load
 from localcloud.testing.hosts import Certificates, Serve
 from tests.source import PACKAGES
+from tests.token_client import deployer_credential
 
 SUBSCRIPTION = "/subscriptions/10ca1000-0000-4000-8000-000000000002"
 
@@ -89,14 +89,8 @@ def test_what_a_reboot_takes_from_tmpfs_is_made_again(
 
     assert imported.read_text() == document, "the stack that imported the document sees no change"
     assert after.environment == before.environment
-    credential = CertificateCredential(
-        after.environment.tenant_id,
-        after.environment.deployer_client_id,
-        str(state.deployer_file),
-        authority=serve(app(after.cloud)),
-        disable_instance_discovery=True,
-        connection_verify=str(certificates.ca_file),
-    )
+    authority, trusted = serve(app(after.cloud)), str(certificates.ca_file)
+    credential = deployer_credential(after.environment, authority=authority, connection_verify=trusted)
     assert credential.get_token("https://management.azure.com/.default").token
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 import httpx
 import pytest
 from azure.core.exceptions import HttpResponseError
-from azure.identity import CertificateCredential
 from azure.keyvault.keys import KeyClient
 
 from localcloud.core import processes
@@ -23,6 +22,7 @@ from localcloud.core.state_directory import StateDirectory
 from localcloud.runtime.lifecycle import NotStartedError, services
 from localcloud.runtime.seed_file import DEFAULT as SEED
 from tests.source import PACKAGES
+from tests.token_client import deployer_credential
 
 pytestmark = pytest.mark.slow
 
@@ -46,17 +46,6 @@ def command(tmp_path: Path) -> Iterator[LocalCloudCommand]:
     yield made
     if made.state.root.exists():
         made("stop")
-
-
-def credential(environment: LocalEnvironment) -> CertificateCredential:
-    return CertificateCredential(
-        environment.tenant_id,
-        environment.deployer_client_id,
-        environment.deployer_certificate,
-        authority=environment.authority_host,
-        disable_instance_discovery=True,
-        connection_verify=environment.ca_file,
-    )
 
 
 def test_start_and_stop_can_be_repeated_and_leave_nothing(command: LocalCloudCommand) -> None:
@@ -191,7 +180,7 @@ def test_a_daemon_that_cannot_write_tells_a_start_why(command: LocalCloudCommand
 
 
 def test_the_deployer_reads_the_seeded_subscription(local_cloud: LocalEnvironment) -> None:
-    token = credential(local_cloud).get_token("https://management.core.windows.net//.default").token
+    token = deployer_credential(local_cloud).get_token("https://management.core.windows.net//.default").token
     with httpx.Client(verify=ssl.create_default_context(cafile=local_cloud.ca_file)) as client:
         answer = client.get(
             f"{local_cloud.arm_endpoint}/subscriptions/{local_cloud.subscription_id}/resourceGroups",
@@ -235,7 +224,7 @@ def test_the_nodes_identity_gets_a_token_from_imds(local_cloud: LocalEnvironment
 def test_the_deployer_has_no_right_to_the_key_of_etcd(local_cloud: LocalEnvironment) -> None:
     keys = KeyClient(
         local_cloud.key_vault_endpoint,
-        credential(local_cloud),
+        deployer_credential(local_cloud),
         connection_verify=local_cloud.ca_file,
         verify_challenge_resource=False,
     )
