@@ -67,14 +67,6 @@ def test_a_provider_without_a_kubeconfig_ignores_the_environment(
     assert "this provider names no kubeconfig" in refusal({})
 
 
-def test_without_the_record_of_the_local_cloud_nothing_is_served(
-    kubeconfig: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv(LOCAL_ENVIRONMENT_VARIABLE)
-
-    assert LOCAL_ENVIRONMENT_VARIABLE in refusal({"kubeconfig": kubeconfig})
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -86,10 +78,17 @@ def test_a_kubeconfig_without_a_usable_cluster_is_refused(kubeconfig: str, text:
     assert message in refusal({"kubeconfig": text})
 
 
-def test_a_missing_environment_record_is_named(kubeconfig: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(LOCAL_ENVIRONMENT_VARIABLE, "/nowhere/environment.json")
+@pytest.mark.parametrize(
+    ("record", "named"), [(None, LOCAL_ENVIRONMENT_VARIABLE), ("/nowhere/a.json", "/nowhere/a.json")]
+)
+def test_without_the_record_of_the_local_cloud_nothing_is_served(
+    kubeconfig: str, monkeypatch: pytest.MonkeyPatch, record: str | None, named: str
+) -> None:
+    monkeypatch.delenv(LOCAL_ENVIRONMENT_VARIABLE)
+    if record:
+        monkeypatch.setenv(LOCAL_ENVIRONMENT_VARIABLE, record)
 
-    assert "/nowhere/environment.json" in refusal({"kubeconfig": kubeconfig})
+    assert named in refusal({"kubeconfig": kubeconfig})
 
 
 def test_an_input_that_is_not_emulated_is_named(kubeconfig: str) -> None:
