@@ -38,10 +38,13 @@ class Client:
         self.world = world
         self.http = httpx.Client(base_url=url, verify=ssl.create_default_context(cafile=ca_file))
 
+    def bearer(self, caller: ServicePrincipal | None = None) -> dict[str, str]:
+        """The header of the deployer, unless another caller is named."""
+        return {"Authorization": f"Bearer {self.world.cloud.tokens.issue(caller or self.world.deployer, _ARM)}"}
+
     def get(self, caller: ServicePrincipal | None = None) -> httpx.Response:
         """The resource group."""
-        token = self.world.cloud.tokens.issue(caller or self.world.deployer, _ARM)
-        return self.http.get(_GROUP, headers={"Authorization": f"Bearer {token}"})
+        return self.http.get(_GROUP, headers=self.bearer(caller))
 
     def statuses(self, number: int) -> list[int]:
         return [self.get().status_code for _ in range(number)]
@@ -136,24 +139,18 @@ def test_a_fault_is_about_one_caller_alone(client: Client, member: str) -> None:
 
 def test_an_answer_is_late_and_has_taken_effect(client: Client) -> None:
     client.world.hold(deliveries=(HeldDelivery("arm", latency=1.5),))
-    token = client.world.cloud.tokens.issue(client.world.deployer, _ARM)
+    late, body = f"{SUBSCRIPTION}/resourceGroups/late", {"location": "eastus"}
 
     with pytest.raises(httpx.ReadTimeout):
-        client.http.put(
-            f"{SUBSCRIPTION}/resourceGroups/late?api-version=2024-11-01",
-            json={"location": "eastus"},
-            headers={"Authorization": f"Bearer {token}"},
-            timeout=0.2,
-        )
-    assert client.world.resources.get(f"{SUBSCRIPTION}/resourceGroups/late") is not None
+        client.http.put(f"{late}?api-version=2024-11-01", json=body, headers=client.bearer(), timeout=0.2)
+    assert client.world.resources.get(late) is not None
 
 
 def test_a_slow_body_comes_in_pieces_and_whole(client: Client) -> None:
     whole = client.get().json()
     client.world.hold(deliveries=(HeldDelivery("arm", bytes_per_second=4000),))
-    token = client.world.cloud.tokens.issue(client.world.deployer, _ARM)
 
-    with client.http.stream("GET", _GROUP, headers={"Authorization": f"Bearer {token}"}) as answer:
+    with client.http.stream("GET", _GROUP, headers=client.bearer()) as answer:
         pieces = list(answer.iter_raw())
     assert httpx.Response(200, content=b"".join(pieces)).json() == whole
     assert len(pieces) > 1
@@ -336,8 +333,7 @@ def test_a_token_is_good_for_as_long_as_it_is_held(world: ArmWorld, signing_in: 
     world.hold(token_lifetime=(5, 5))
 
     assert 3 < sign_in(signing_in) <= 6
-    token = world.cloud.tokens.issue(world.deployer, _ARM)
-    headers = {"Authorization": f"Bearer {token}"}
+    headers = client.bearer()
     before = client.http.get(_GROUP, headers=headers).status_code
     with clock.moved_ahead(timedelta(seconds=6)):
         expired = client.http.get(_GROUP, headers=headers)

@@ -30,12 +30,8 @@ def principal(world: ArmWorld, object_id: str) -> ServicePrincipal | None:
 
 def carried(world: ArmWorld) -> set[str]:
     """Names of the identities that the nodes carry."""
-    scale_sets = world.resources.below(NODES, "Microsoft.Compute/virtualMachineScaleSets")
-    return {
-        identity.rpartition("/")[2]
-        for scale_set in scale_sets
-        for identity in scale_set["identity"]["userAssignedIdentities"]
-    }
+    [nodes] = world.resources.below(NODES, "Microsoft.Compute/virtualMachineScaleSets")
+    return {identity.rpartition("/")[2] for identity in nodes["identity"]["userAssignedIdentities"]}
 
 
 def test_a_new_cluster_has_what_the_service_fills_in(world: ArmWorld) -> None:
@@ -158,9 +154,7 @@ def test_a_refused_cluster_leaves_nothing_behind(world: ArmWorld) -> None:
 def test_deleting_a_cluster_deletes_its_nodes_and_principals(world: ArmWorld) -> None:
     cluster = put(world)
     principals = [add_on(cluster)["objectId"], cluster["identity"]["principalId"]]
-    granted = world.grant(
-        world.cloud.directory.service_principal(principals[0]) or pytest.fail("no principal"), "Reader", GROUP
-    )
+    granted = world.grant(principal(world, principals[0]) or pytest.fail("no principal"), "Reader", GROUP)
 
     assert world.call("DELETE", CLUSTER).status_code == 200
 

@@ -17,11 +17,6 @@ HOST = "https://management.azure.com"
 
 def test_a_request_without_a_bearer_is_challenged(world: ArmWorld) -> None:
     answer = ask(world.arm, HOST, "GET", GROUP, params={"api-version": "2021-04-01"})
-    assert error(answer) == (
-        401,
-        "AuthenticationFailed",
-        "Authentication failed. The 'Authorization' header is missing.",
-    )
     authority = f"https://localhost:8443/{world.cloud.tenant_id}"
     assert f'Bearer authorization_uri="{authority}"' in answer.headers["WWW-Authenticate"]
 

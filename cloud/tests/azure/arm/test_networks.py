@@ -86,9 +86,7 @@ def test_a_part_that_a_put_of_a_load_balancer_leaves_out_is_gone(world: ArmWorld
     frontend = {"frontendIPConfiguration": {"id": f"{BALANCER}/frontendIPConfigurations/infra"}}
     rule = {"name": "added", "properties": {**frontend, "frontendPort": 443, "protocol": "Tcp"}}
     world.call("PUT", BALANCER, balancer_body(loadBalancingRules=[rule]))
-    assert [
-        load_balancing_rule["name"] for load_balancing_rule in properties(world, BALANCER)["loadBalancingRules"]
-    ] == ["added"]
+    assert [added["name"] for added in properties(world, BALANCER)["loadBalancingRules"]] == ["added"]
 
     world.call("PUT", BALANCER, balancer_body())
 

@@ -122,10 +122,6 @@ def test_a_built_in_role_stays_as_it_is(world: ArmWorld) -> None:
 CONTRIBUTOR = "b24988ac-6180-42a0-ab88-20f7382dd24c"
 
 
-def definition(guid: str) -> str:
-    return f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/{guid}"
-
-
 def path(name: str, scope: str = GROUP) -> str:
     return f"{scope}/providers/Microsoft.Authorization/roleAssignments/{name}"
 
@@ -139,7 +135,7 @@ def test_an_assignment_is_created_read_and_deleted(world: ArmWorld) -> None:
     assert created.json() == read.json() == deleted.json()
     properties = read.json()["properties"]
     assert (properties["principalId"], properties["scope"]) == (principal, GROUP)
-    assert properties["roleDefinitionId"] == definition(READER)
+    assert properties["roleDefinitionId"] == f"{ROLES}/{READER}"
     assert world.call("DELETE", path(ONE)).status_code == 204
     assert error(world.call("GET", path(ONE)))[:2] == (404, "RoleAssignmentNotFound")
 

@@ -15,7 +15,7 @@ from localcloud.azure.keyvault.guard import VaultThrottle, kind_of
 from localcloud.azure.keyvault.secrets import KeyVault
 from localcloud.azure.shared.faults import NO_DELAYS, Faults
 from localcloud.azure.shared.refusals import ServiceError
-from localcloud.testing.arm import ArmWorld, error
+from localcloud.testing.arm import ArmWorld
 from localcloud.testing.hosts import Certificates, Serve
 from tests.azure.keyvault.conftest import PrincipalCredential
 from tests.standing_clock import StandingClock, standing
@@ -68,11 +68,6 @@ def test_too_many_requests_are_refused_without_a_retry_after(narrow: ArmWorld, s
 
     answers = [put() for _ in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 429]
-    assert error(answers[2]) == (
-        429,
-        "Throttled",
-        "Request was not processed because too many requests were received. Reason: VaultRequestTypeLimitReached",
-    )
     assert "Retry-After" not in answers[2].headers
     assert narrow.vault("GET", "/secrets/one").status_code == 200, "reads are counted apart"
     standing.advance(10)
