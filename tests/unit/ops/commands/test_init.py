@@ -280,7 +280,12 @@ def test_plugins_without_checksums_are_pinned_on_request_or_after_a_question(
     is_pinned: bool,
 ) -> None:
     pinned: list[str] = []
-    monkeypatch.setattr("tools.pin.main", lambda: pinned.append("pin") or ends)
+
+    def pin() -> int:
+        pinned.append("pin")
+        return ends
+
+    monkeypatch.setattr("tools.pin.main", pin)
     monkeypatch.setattr(plugins, "cached", lambda *_: project / "nothing")
     if answer is not None:
         monkeypatch.setattr("sys.stdin", Terminal(f"{answer}\n"))

@@ -51,7 +51,7 @@ published, refused = late(worlds.self_issued), late(worlds.refused)
 
 
 @late
-def trusted(world: StackWorld, **changes: Any) -> StackWorld:
+def trusted(world: StackWorld, /, **changes: Any) -> StackWorld:
     """One federated credential of `GUEST` is another: the service account of the first."""
     first, *others = worlds.guest(world, GUEST).credentials
     return worlds.with_managed_identity(world, GUEST, credentials=(*others, replace(first, **changes)))
@@ -80,7 +80,7 @@ def last_run(kind: str, *, has_failed: bool) -> Change:
 
 
 @late
-def access(world: StackWorld, **changes: Any) -> StackWorld:
+def access(world: StackWorld, /, **changes: Any) -> StackWorld:
     access = known(world.access)
     return replace(world, access=replace(access, **changes))
 
@@ -94,7 +94,7 @@ def value(world: StackWorld, *place: str | int) -> StackWorld:
 
 
 @late
-def enabled(world: StackWorld, **more: tuple[str, ...]) -> StackWorld:
+def enabled(world: StackWorld, /, **more: tuple[str, ...]) -> StackWorld:
     found = dict(known(world.configuration).identities)
     for cluster, fields in more.items():
         found[cluster] = (*found.get(cluster, ()), *fields)
@@ -107,14 +107,14 @@ def never_up(world: StackWorld) -> StackWorld:
 
 
 @late
-def vault(world: StackWorld, **changes: Any) -> StackWorld:
+def vault(world: StackWorld, /, **changes: Any) -> StackWorld:
     vault = known(world.vault)
     assert isinstance(vault, VaultRecord)
     return worlds.all_unmounted(replace(world, vault=replace(vault, **changes)), FORBIDDEN)
 
 
 @late
-def add_on(world: StackWorld, **config: str) -> StackWorld:
+def add_on(world: StackWorld, /, **config: str) -> StackWorld:
     found = known(world.add_on)
     assert isinstance(found, SeenAddOn)
     return replace(world, add_on=replace(found, config={**found.config, **config}))
@@ -149,7 +149,7 @@ def secret_reader(world: StackWorld, found: RoleAssignmentRecord | None) -> Stac
 
 
 @late
-def identity_role(world: StackWorld, **changes: str) -> StackWorld:
+def identity_role(world: StackWorld, /, **changes: str) -> StackWorld:
     """Without changes the assignment is gone."""
     role = identity(world, IMPORTED).roles[0]
     found = known(world.roles[role.id])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -176,7 +177,7 @@ def test_each_credential_that_has_ended_is_named(monkeypatch: pytest.MonkeyPatch
 
 def test_what_cannot_be_read_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     healthy, why = worlds.healthy(), Unread("Azure: no sign-in")
-    unread = {part: dict.fromkeys(getattr(healthy, part), why) for part in ("secrets", "applications")}
+    unread: dict[str, Any] = {part: dict.fromkeys(getattr(healthy, part), why) for part in ("secrets", "applications")}
 
     told = f"the credentials of hc1 cannot be checked (Azure: no sign-in). {CONSEQUENCE}"
     assert warned(monkeypatch, replace(healthy, **unread), CLUSTER) == told

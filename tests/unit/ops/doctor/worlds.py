@@ -96,7 +96,7 @@ def guest(world: StackWorld, field: str) -> FederatedIdentity:
     return found
 
 
-def self_issued(world: StackWorld, **changes: Any) -> StackWorld:
+def self_issued(world: StackWorld, /, **changes: Any) -> StackWorld:
     """The same stack, which publishes the issuer's documents itself; `changes` are what anybody sees of them."""
     address, keys = guest(world, GUEST).credentials[0].issuer, ("kid-1", "kid-2")
     issuer = ExpectedIssuer(address=address, keys=keys, is_ours=True)
