@@ -350,8 +350,8 @@ class HostedClusterExport:
         }
 
 
-FILES: Final[Mapping[str, str]] = _TABLES["files"]
-VALUES: Final[Mapping[str, str]] = _TABLES["values"]
+FILES: Final[dict[str, str]] = _TABLES["files"]
+VALUES: Final[dict[str, str]] = _TABLES["values"]
 
 
 def install_script(stack: str, outputs: StackOutputs[str], clusters: Sequence[HostedClusterExport]) -> str:

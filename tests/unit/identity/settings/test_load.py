@@ -25,7 +25,7 @@ from tests.unit.identity.settings.world import (
     load,
 )
 
-CREATED_ISSUER = {"issuer": "create", "issuerName": "hc1oidc", "issuerURL": ABSENT}
+CREATED_ISSUER: dict[str, Any] = {"issuer": "create", "issuerName": "hc1oidc", "issuerURL": ABSENT}
 
 
 def test_what_is_left_out_has_the_documented_default() -> None:
@@ -210,7 +210,12 @@ def test_an_identity_has_the_name_that_hypershift_gives_or_the_one_that_it_has()
 def test_infrastructure_that_is_made_has_names_that_follow_from_the_clusters_or_say_the_same() -> None:
     named = ("resourceGroup", "vnetID", "subnetID", "securityGroupID", "dnsZoneResourceGroup")
     zone = {"baseDomain": "example.com", "publicZoneID": f"{DNS}/dnszones/example.com"}
-    created = {**dict.fromkeys(named, ABSENT), "infraID": "hc1-x1", "infrastructure": "create", "dns": zone}
+    created: dict[str, Any] = {
+        **dict.fromkeys(named, ABSENT),
+        "infraID": "hc1-x1",
+        "infrastructure": "create",
+        "dns": zone,
+    }
     [cluster] = load(configuration(hostedClusters=[hosted_cluster(**created)])).hosted_clusters
 
     assert cluster.resource_group == "hc1-hc1-x1"
