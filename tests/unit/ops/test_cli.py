@@ -131,7 +131,7 @@ def test_ctrl_c_outside_of_the_engine_has_a_word_and_the_shells_code(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ops.commands.explain._matching", interrupted)
+    monkeypatch.setattr("ops.commands.explain._explained", interrupted)
 
     printed = idstack("explain", "AADSTS700027")
 
