@@ -119,6 +119,7 @@ def test_a_stack_that_makes_nothing_on_a_cluster_or_is_refused_gets_no_roles(
     assert (refused.code, "idstack:location" in refused.error) == (1, True)
     named = idstack("rbac", "deployers")
     assert (named.code, "Input should be a valid UUID" in named.error) == (2, True)
+    configured(engine)
     of_a_user = idstack("rbac", WHO, "--kubernetes", "--principal-type", "user", "--stack", "dev")
     assert (of_a_user.code, "give the rights to a group of users" in of_a_user.error) == (1, True)
 
