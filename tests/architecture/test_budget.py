@@ -12,14 +12,14 @@ from tests.architecture.source import CLOUD, ROOT
 
 _CLOUDS_TESTS: Final = CLOUD / "tests"
 BUDGET: Final[Mapping[str, int]] = {
-    "identity": 15_510,
+    "identity": 15_500,
     "components": 5_800,
     "provider plugin policies": 3_400,
-    "ops": 21_010,
+    "ops": 20_170,
     "tools": 2_600,
-    "cloud": 27_070,
-    "cloud/tests": 19_170,
-    "tests": 69_020,
+    "cloud": 26_050,
+    "cloud/tests": 18_500,
+    "tests": 64_200,
 }
 _MOST_LINES: Final = 500
 """Of a file: it tells one story."""
