@@ -28,7 +28,7 @@ def read(file: Path, words: Mapping[str, object]) -> Any:
 def _filled_in(value: Any, words: Mapping[str, object]) -> Any:
     match value:
         case dict():
-            return {key: _filled_in(part, words) for key, part in value.items()}
+            return {_filled_in(key, words): _filled_in(part, words) for key, part in value.items()}
         case list():
             return [_filled_in(part, words) for part in value]
         case "<ABSENT>":

@@ -19,9 +19,7 @@ from tests.unit.identity.settings.world import (
     DNS,
     KEY_VERSION,
     NETWORK,
-    SUBSCRIPTION,
     VNET,
-    ZEROS,
     as_pulumi_passes_it,
     configuration,
     domains,
@@ -59,80 +57,20 @@ def test_a_bad_value_is_one_problem_at_its_place_and_a_good_one_none(
     )
 
 
-_GROUP = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/identity/providers/Microsoft.ManagedIdentity"
-_IDENTITY = f"{CLUSTER}identities__imageRegistry__resourceId"
-_NAT = f"{CLUSTER}private__privateLink__natSubnetID"
-_PRIVATE_LINK: dict[str, Any] = {f"{CLUSTER}topology": "Private", f"{CLUSTER}private": {"type": "PrivateLink"}}
-_RULES = {
-    f"{CLUSTER}vnetID": "vnet-id",
-    f"{CLUSTER}subnetID": "subnet-id",
-    f"{CLUSTER}securityGroupID": "security-group-id",
-    f"{CLUSTER}routeTableID": "route-table-id",
-    f"{CLUSTER}natGatewayID": "nat-gateway-id",
-    f"{CLUSTER}backupStorageAccountID": "storage-account-id",
-    _NAT: "subnet-id",
-    f"{CLUSTER}containerRegistryID": "registry-id",
-    f"{CLUSTER}externalDnsZoneID": "dns-zone-id",
-    _IDENTITY: "managed-identity-id",
-    f"{CLUSTER}dns__publicZoneID": "dns-zone-id",
-    f"{CLUSTER}dns__privateZoneID": "private-dns-zone-id",
-}
-
-
 @pytest.mark.parametrize(
-    ("path", "value", "reason"),
+    ("case", "value"),
     [
-        (f"{CLUSTER}vnetID", "vnet-1", ""),
-        (f"{CLUSTER}vnetID", f"{VNET}/", ""),
-        (f"{CLUSTER}vnetID", f"{VNET}/subnets/a", "the id of a Microsoft.Network/virtualNetworks/subnets"),
-        (f"{CLUSTER}vnetID", VNET.replace("vnet-1", "v"), '"v" is not a valid name in virtualNetworks'),
-        (f"{CLUSTER}vnetID", VNET.replace("/net/", "/net./"), '"net." is not a valid name in resource group'),
-        (f"{CLUSTER}vnetID", VNET.replace(SUBSCRIPTION, ZEROS), f"the subscription is {PLACEHOLDER}"),
-        (f"{CLUSTER}vnetID", VNET.replace(SUBSCRIPTION, "mine"), ""),
-        (f"{CLUSTER}subnetID", VNET, "the id of a Microsoft.Network/virtualNetworks"),
-        (f"{CLUSTER}subnetID", f"{VNET}/subnets/-a", '"-a" is not a valid name in subnets'),
-        (f"{CLUSTER}subnetID", f"{VNET}/subnets/a.", '"a." is not a valid name in subnets'),
-        (f"{CLUSTER}securityGroupID", VNET, "the id of a Microsoft.Network/virtualNetworks"),
-        (
-            f"{CLUSTER}securityGroupID",
-            f"{NETWORK}/networkSecurityGroups/n%",
-            '"n%" is not a valid name in networkSecurityGroups',
-        ),
-        (f"{CLUSTER}routeTableID", f"{NETWORK}/natGateways/n", "the id of a Microsoft.Network/natGateways"),
-        (f"{CLUSTER}natGatewayID", f"{NETWORK}/natGateways/n.", '"n." is not a valid name in natGateways'),
-        (f"{CLUSTER}dns__publicZoneID", f"{DNS}/privateDnsZones/a.b", "the id of a Microsoft.Network/privateDnsZones"),
-        (f"{CLUSTER}dns__publicZoneID", f"{DNS}/dnszones/com", '"com" is not a valid name in dnszones'),
-        (f"{CLUSTER}dns__privateZoneID", f"{DNS}/dnszones/a.b", "the id of a Microsoft.Network/dnszones"),
-        (
-            f"{CLUSTER}dns__privateZoneID",
-            f"{DNS}/privateDnsZones/a..b",
-            '"a..b" is not a valid name in privateDnsZones',
-        ),
-        (
-            f"{CLUSTER}backupStorageAccountID",
-            f"{_GROUP.replace('ManagedIdentity', 'Storage')}/storageAccounts/my-backups",
-            '"my-backups" is not a valid name in storageAccounts',
-        ),
-        (_NAT, f"{VNET}/subnets/a.", '"a." is not a valid name in subnets'),
-        (
-            f"{CLUSTER}containerRegistryID",
-            f"{_GROUP.replace('ManagedIdentity', 'ContainerRegistry')}/registries/acr",
-            '"acr" is not a valid name in registries',
-        ),
-        (_IDENTITY, "ciro", ""),
-        (_IDENTITY, f"{_GROUP}/userAssignedIdentities/ab", '"ab" is not a valid name in userAssignedIdentities'),
+        pytest.param(case, value, id=f"{case['at']} {value}")
+        for case in read("resource-ids.yaml")
+        for value in case["refused"]
     ],
 )
-def test_a_resource_id_is_checked_down_to_the_names_in_it(path: str, value: str, reason: str) -> None:
-    imported = {"source": "managed-identity", "resourceId": "", "credential": {"file": "x"}}
-    also: dict[str, Any] = {f"{CLUSTER}identities": {"imageRegistry": imported}} if path == _IDENTITY else {}
-    if "dns__" in path:
-        also = {f"{CLUSTER}dns": {"baseDomain": "apps.example.com"}}
-    if path == _NAT:
-        also = _PRIVATE_LINK
-    config = configuration(**also, **{path: value})
+def test_a_resource_id_is_checked_down_to_the_names_in_it(case: Mapping[str, Any], value: str) -> None:
+    changes = {**case.get("also", {}), case["at"]: value}
+    config = configuration(**{steps(place): change for place, change in changes.items()})
+    reason = case["refused"][value]
 
-    assert refusals(config) == [(path_of(path), _RULES[path])]
+    assert refusals(config) == [(path_of(steps(case["at"])), case["rule"])]
     assert f'  found:    "{value}"{f": {reason}" if reason else ""}\n' in report(config)
 
 
