@@ -20,6 +20,7 @@ from ops.fleet.stacks import JOBS, FleetEnvironment, FleetStack, cluster_stack_n
 from ops.stack.environment import is_local
 from ops.stack.errors import CommandError
 from tests.architecture.source import ROOT
+from tests.unit import cases
 from tests.unit.ops.conftest import Idstack
 from tests.unit.ops.fleet.world import AZURE, LOCAL, document, fleet, refusals
 
@@ -97,36 +98,14 @@ def test_the_settings_are_those_that_the_program_loads_from_the_stacks_file() ->
 
 _PROD: Final = "environments[1]"
 _OF_PROD: Final[dict[str, Any]] = _prod(document())["clusterDefaults"]["hostedCluster"]
-_OF_CLUSTERS: Final = "clusterDefaults.hostedCluster"
 
 
 @pytest.mark.parametrize(
     ("place", "value", "rule"),
     [
-        ("environments", [], "no-environment"),
-        ("environments", None, "missing"),
-        (f"{_PROD}.backend", None, "missing"),
-        (f"{_PROD}.secretsProvider", None, "missing"),
-        (f"{_PROD}.backend", "file:///tmp", "backend"),
-        (f"{_PROD}.secretsProvider", "passphrase", "secrets-provider"),
-        (f"{_PROD}.name", "Prod", "environment-name"),
-        (f"{_PROD}.name", "dev", "duplicate-stack-name"),
-        (f"{_PROD}.canary", "hc1", "unknown-key"),
-        (f"{_PROD}.waves.canaries[0]", "hc9", "unknown-canary"),
-        (f"{_PROD}.waves.pause", "soon", "pause"),
-        (f"{_PROD}.waves.size", 0, "integer"),
-        (f"{_PROD}.settings.backend", "azblob://other?storage_account=stidstackprod", "written-by-the-fleet"),
-        (f"{_PROD}.settings.hostedClusters", [], "written-by-the-fleet"),
-        (f"{_PROD}.{_OF_CLUSTERS}.name", "hc7", "written-by-the-fleet"),
-        (f"{_PROD}.clusters[0].hostedCluster", {"name": "hc7"}, "written-by-the-fleet"),
-        (f"{_PROD}.{_OF_CLUSTERS}.infraID", "{clsuter}", "unknown-name"),
-        (f"{_PROD}.shared.settings.resourceGroup", "{cluster}", "unknown-name"),
-        (f"{_PROD}.clusters[1].settings.tenantId", "99999999-2222-4333-8444-555555555555", "differs-from-shared-stack"),
-        (f"{_PROD}.shared.settings.vault.name", "kv-idstack-dev", "duplicate-vault"),
-        (f"{_PROD}.{_OF_CLUSTERS}.infraID", "same", "duplicate-infra-id"),
-        (f"{_PROD}.clusters[5]", {"name": "shared"}, "duplicate-stack-name"),
-        (f"{_PROD}.clusters[5]", {"name": "h" * 32}, "stack-name-too-long"),
-        ("environments[0].clusters[2]", {"name": "local"}, "local-stack-name"),
+        (place, value, rule)
+        for rule, values in cases.read(Path(__file__).with_name("refused.yaml"), {}).items()
+        for place, value in values.items()
     ],
 )
 def test_what_does_not_fit_is_refused_at_its_place(place: str, value: Any, rule: str) -> None:
