@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from tests.unit import cases
+from tests.unit.components import world
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor, Registered
 from tests.unit.components.world import IDENTITIES, MOUNTS
@@ -13,23 +17,7 @@ CLASS = "kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass"
 SECRET = "idstack:index:CredentialSecret"
 GUARD = "idstack:index:NamespaceGuard"
 ASSIGNMENT = "azure-native:authorization:RoleAssignment"
-
-# Probe: its identity, and the configuration that its consumer reads.
-PROBES = {
-    "cloud-provider": ("cloud-provider", "kubernetes:core/v1:Secret"),
-    "nodepool-management": (
-        "node-pool-management",
-        "kubernetes:infrastructure.cluster.x-k8s.io/v1beta1:AzureClusterIdentity",
-    ),
-    "cpo": ("control-plane-operator", None),
-    "image-registry": ("image-registry", None),
-    "ingress": ("ingress", None),
-    "network": ("network", "kubernetes:core/v1:Secret"),
-    "disk-csi": ("disk", "kubernetes:core/v1:Secret"),
-    "file-csi": ("file", "kubernetes:core/v1:Secret"),
-    "kms": ("kms", "kubernetes:core/v1:Secret"),
-    "kms-2": ("kms", None),
-}
+PROBES = cases.read(Path(__file__).with_name("probes.yaml"), vars(world))
 
 every_probe = pytest.mark.parametrize("probe", PROBES)
 
@@ -41,7 +29,7 @@ def deployment(stack: RecordingMonitor, probe: str) -> Registered:
 @every_probe
 def test_a_probe_comes_after_secret_roles_and_configuration(stack: RecordingMonitor, probe: str) -> None:
     """What is not there blocks the mount, so the pod never starts."""
-    identity, configuration = PROBES[probe]
+    identity, configuration = PROBES[probe]["identity"], PROBES[probe].get("configuration")
     mounting = deployment(stack, probe)
     secret_class = stack.one(CLASS, f"hc1-cluster-side-{identity}-class-object")
     assert stack.waits_for(secret_class, stack.one(SECRET, f"hc1-{identity}-credential-secret"))

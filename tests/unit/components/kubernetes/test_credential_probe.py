@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,63 +12,14 @@ import pytest
 from identity.aks.probe_pod import proof_argument
 from identity.catalogue_rows import ProofTarget
 from identity.clouds import CLOUDS, Cloud, local_cloud
+from tests.unit import cases
+from tests.unit.components import world
 from tests.unit.components.recorder import RecordingMonitor
-from tests.unit.components.world import GROUPS, MOUNTS, SUBSCRIPTION, VNET, row
+from tests.unit.components.world import MOUNTS, row
 from tests.unit.identity.settings.world import LOCAL
 
 DEPLOYMENT = "kubernetes:apps/v1:Deployment"
-
-# Deployment | SecretProviderClass | where the credential is mounted | the argument `--credential`
-PROBES = {
-    "probe-cloud-provider": ("managed-azure-cloud-provider", "/mnt/certs", "cloud-config:/etc/cloud/cloud.conf"),
-    "probe-nodepool-management": (
-        "managed-azure-nodepool-management", "/mnt/certs", "file:/mnt/certs/nodepool-mgmt-hc1-json"
-    ),
-    "probe-cpo": ("managed-azure-cpo", "/mnt/certs", "file:/mnt/certs/cpo-hc1-json"),
-    "probe-image-registry": (
-        "managed-azure-image-registry", "/mnt/certs", "env:MANAGED_AZURE_HCP_CREDENTIALS_FILE_PATH"
-    ),
-    "probe-ingress": ("managed-azure-ingress", "/mnt/certs", "env:MANAGED_AZURE_HCP_CREDENTIALS_FILE_PATH"),
-    "probe-network": ("managed-azure-network", "/var/run/secrets/azure", "env:ARO_HCP_CLIENT_CREDENTIALS_PATH"),
-    "probe-disk-csi": ("managed-azure-disk-csi", "/mnt/certs", "cloud-config:/etc/kubernetes/cloud.conf"),
-    "probe-file-csi": ("managed-azure-file-csi", "/mnt/certs", "cloud-config:/etc/kubernetes/cloud.conf"),
-    "probe-kms": ("managed-azure-kms", "/mnt/certs", "cloud-config:/etc/kubernetes/azure.json"),
-    "probe-kms-2": ("managed-azure-kms", "/mnt/kms", "file:/mnt/kms/kms-hc1-json"),
-}  # fmt: skip
-
-MANAGED = f"{GROUPS}/hc1-managed"
-# Deployment | path and version of the call | the action it needs
-READS = {
-    "probe-cloud-provider": (
-        f"{MANAGED}/providers/Microsoft.Network/loadBalancers?api-version=2025-05-01",
-        "Microsoft.Network/loadBalancers/read",
-    ),
-    "probe-nodepool-management": (
-        f"{MANAGED}/providers/Microsoft.Compute/virtualMachines?api-version=2024-03-01",
-        "Microsoft.Compute/virtualMachines/read",
-    ),
-    "probe-cpo": (
-        f"/subscriptions/{SUBSCRIPTION}/resourcegroups/hc1-managed?api-version=2021-04-01",
-        "Microsoft.Resources/subscriptions/resourceGroups/read",
-    ),
-    "probe-image-registry": (
-        f"{MANAGED}/providers/Microsoft.Storage/storageAccounts?api-version=2023-05-01",
-        "Microsoft.Storage/storageAccounts/read",
-    ),
-    "probe-ingress": (
-        f"{VNET}/subnets/default?api-version=2023-11-01",
-        "Microsoft.Network/virtualNetworks/subnets/read",
-    ),
-    "probe-network": (f"{VNET}?api-version=2024-05-01", "Microsoft.Network/virtualNetworks/read"),
-    "probe-disk-csi": (
-        f"{MANAGED}/providers/Microsoft.Compute/disks?api-version=2025-01-02",
-        "Microsoft.Compute/disks/read",
-    ),
-    "probe-file-csi": (
-        f"{MANAGED}/providers/Microsoft.Storage/storageAccounts?api-version=2025-01-01",
-        "Microsoft.Storage/storageAccounts/read",
-    ),
-}
+PROBES = cases.read(Path(__file__).with_name("probes.yaml"), vars(world))
 ENCRYPT = {
     "method": "POST",
     "url": "https://kv-etcd-dev.vault.azure.net/keys/hc1-etcd/0123456789abcdef0123456789abcdef/encrypt"
@@ -81,7 +33,7 @@ every_probe = pytest.mark.parametrize("name", PROBES)
 
 
 def spec(stack: RecordingMonitor, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = stack.one(DEPLOYMENT, f"hc1-cluster-side-{name}-deployment").inputs["spec"]
+    found: dict[str, Any] = stack.one(DEPLOYMENT, f"hc1-cluster-side-probe-{name}-deployment").inputs["spec"]
     return found
 
 
@@ -102,35 +54,34 @@ def test_there_is_one_probe_for_each_mount(stack: RecordingMonitor) -> None:
 
 @every_probe
 def test_a_probe_mounts_its_credential_where_the_consumer_does(stack: RecordingMonitor, name: str) -> None:
-    secret_provider_class, path, _ = PROBES[name]
     pod = spec(stack, name)["template"]["spec"]
 
     volume = next(pod_volume for pod_volume in pod["volumes"] if "csi" in pod_volume)
-    assert volume["csi"]["volumeAttributes"] == {"secretProviderClass": secret_provider_class}
+    assert volume["csi"]["volumeAttributes"] == {"secretProviderClass": PROBES[name]["class"]}
     mount = next(
         volume_mount for volume_mount in pod["containers"][0]["volumeMounts"] if volume_mount["name"] == volume["name"]
     )
-    assert (mount["mountPath"], mount["readOnly"]) == (path, True)
+    assert (mount["mountPath"], mount["readOnly"]) == (PROBES[name]["mount"], True)
 
 
 @every_probe
 def test_a_probe_makes_a_call_that_the_identitys_role_grants(stack: RecordingMonitor, name: str) -> None:
     given = arguments(stack, name)
-    path, action = READS.get(name, ("", ""))
+    probe = PROBES[name]
     read = {
         "method": "GET",
-        "url": f"https://management.azure.com{path}",
+        "url": f"https://management.azure.com{probe.get('path')}",
         "scope": "https://management.core.windows.net//.default",
-        "action": action,
+        "action": probe.get("action"),
     }
 
-    assert (given["--credential"], given["--listen"]) == (PROBES[name][2], "$(POD_IP):8080")
-    assert json.loads(given["--proof"]) == (read if name in READS else ENCRYPT)
+    assert (given["--credential"], given["--listen"]) == (probe["credential"], "$(POD_IP):8080")
+    assert json.loads(given["--proof"]) == (read if "path" in probe else ENCRYPT)
 
 
 @every_probe
 def test_a_probe_is_one_unprivileged_pod_with_a_readiness_probe(stack: RecordingMonitor, name: str) -> None:
-    labels = {"app.kubernetes.io/name": "credential-probe", "app.kubernetes.io/instance": name}
+    labels = {"app.kubernetes.io/name": "credential-probe", "app.kubernetes.io/instance": f"probe-{name}"}
     got = spec(stack, name)
     pod = got["template"]["spec"]
     container = pod["containers"][0]
