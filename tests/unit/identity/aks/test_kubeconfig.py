@@ -17,6 +17,7 @@ from identity.aks.legacy_login import LegacyLogin, is_convertible, legacy_login_
 from identity.aks.login import Login
 from identity.azure.errors import AccessError, LoginRefusedError
 from identity.login_kinds import Flavour, LoginKind
+from tests.unit import cases
 
 TENANT = "99999999-8888-4777-8666-555555555555"
 CLIENT = "6f2c1e7a-0000-4000-8000-00000000bbbb"
@@ -257,27 +258,13 @@ def test_writers_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
     assert {user["name"] for user in yaml.safe_load(file.read_text())["users"]} == {f"u{number}" for number in range(8)}
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a: [1", "is not YAML at line 1"),
-        pytest.param("[" * 5000, "is not YAML", id="nested deeply"),
-        ("- a", "a mapping is expected"),
-        ("clusters: {a: b}", "clusters has to be a list, and is a mapping"),
-        ("users: [{name: 1e3}]", r"users\[0\].name has to be a text, and is a number \(in quotes it is a text\)"),
-        ("users: [{name: u, user: {exec: {args: a b}}}]", "exec.args has to be a list, and is a text"),
-        ("users: [{name: u, user: {token: s3cret, as: [s3cret]}}]", "user.as has to be a text, and is a list[^s]*$"),
-        ("users: [{name: u, user: {client-key-data: '@'}}]", "client-key-data has to be base64"),
-        ("users: [{name: u}, {name: u}]", 'the user "u" stands there 2 times'),
-        ("kind: Pod", "it is a Pod of v1, not a Config of v1"),
-        ("contexts: [{name: c, context: {cluster: x, user: v}}]\ncurrent-context: c", 'names the cluster "x"'),
-        ("contexts: []", "has no context; "),
-        ("contexts: [{name: a, context: {}}, {name: b, context: {}}]", "has no current context; name one of a"),
-    ],
-)
-def test_a_malformed_kubeconfig_is_named_with_what_is_wrong(text: str, message: str) -> None:
+MALFORMED = cases.read(Path(__file__).with_name("malformed-kubeconfigs.yaml"), {})
+
+
+@pytest.mark.parametrize("message", MALFORMED)
+def test_a_malformed_kubeconfig_is_named_with_what_is_wrong(message: str) -> None:
     with pytest.raises(MalformedKubeconfigError, match=f"^here.*{message}"):
-        Kubeconfig.parse(text, "here").chosen()
+        Kubeconfig.parse(MALFORMED[message], "here").chosen()
     with pytest.raises(MalformedKubeconfigError, match='no context "prod"; it has mgmt'):
         parsed().chosen("prod")
 

@@ -40,6 +40,7 @@ from identity.credentials.certificate import issue
 from identity.login_kinds import LoginKind
 from localcloud.testing.hosts import Serve
 from localcloud.testing.running import clock
+from tests.unit import cases
 from tests.unit.identity.credentials.world import document
 
 TENANT = "10ca1000-0000-4000-8000-000000000001"
@@ -143,34 +144,14 @@ def test_two_ways_are_taken_only_if_all_providers_take_the_same(
 
 
 @pytest.mark.parametrize(
-    ("environ", "named"),
+    ("named", "environ"),
     [
-        ({"ARM_USE_DEFAULT_AZURE_CREDENTIAL": "true"}, "ARM_USE_DEFAULT_AZURE_CREDENTIAL"),
-        ({"ARM_USE_OIDC": "1", "ARM_OIDC_TOKEN": "t", **CLIENT}, 'ARM_USE_OIDC is "1"'),
-        ({"ARM_USE_MSI": "True"}, 'ARM_USE_MSI is "True"'),
-        ({"ARM_USE_CLI": "yes"}, 'ARM_USE_CLI is "yes"'),
-        ({"ARM_USE_CLI": "false"}, "ARM_USE_CLI is false"),
-        ({"ARM_USE_MSI": "true", "ARM_MSI_ENDPOINT": "http://x"}, "ARM_MSI_ENDPOINT"),
-        (CLIENT, "ARM_CLIENT_ID is set without"),
-        ({"ARM_OIDC_TOKEN": "t", **CLIENT}, "ARM_OIDC_TOKEN is set without ARM_USE_OIDC=true"),
-        ({"ARM_OIDC_TOKEN_FILE_PATH": "t", "ARM_USE_OIDC": "false"}, "ARM_OIDC_TOKEN_FILE_PATH is set without"),
-        ({"ARM_CLIENT_CERTIFICATE_PASSWORD": "p"}, "ARM_CLIENT_CERTIFICATE_PASSWORD is set without"),
-        ({"ARM_CLIENT_SECRET": "s"}, "ARM_CLIENT_ID is not set"),
-        ({"ARM_USE_OIDC": "true", **CLIENT}, "nothing gives a token"),
-        ({"ARM_USE_OIDC": "true", "ARM_OIDC_REQUEST_URL": "https://a", **CLIENT}, "nothing gives a token"),
-        ({"ARM_USE_OIDC": "true", **DEVOPS, **CLIENT}, "without ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID"),
-        ({"ARM_USE_AKS_WORKLOAD_IDENTITY": "true", **CLIENT}, "AZURE_FEDERATED_TOKEN_FILE is not set"),
-        (
-            {"ARM_USE_AKS_WORKLOAD_IDENTITY": "true", "AZURE_CLIENT_ID": OTHER, **CLIENT},
-            "ARM_CLIENT_ID and AZURE_CLIENT_ID differ",
-        ),
-        ({"ARM_CLIENT_CERTIFICATE": "@", **CLIENT}, "ARM_CLIENT_CERTIFICATE is not base64"),
-        ({"ARM_CLIENT_SECRET_FILE_PATH": "/nowhere", **CLIENT}, "/nowhere cannot be read"),
-        ({"ARM_OIDC_TOKEN_FILE_PATH": "/nowhere", "ARM_USE_OIDC": "true", **CLIENT}, "/nowhere cannot be read"),
+        pytest.param(named, environ, id=f"{named} {environ}")
+        for named, environs in cases.read(Path(__file__).with_name("refused-variables.yaml"), globals()).items()
+        for environ in environs
     ],
-    ids=str,
 )
-def test_what_would_make_somebody_else_of_a_pipeline_is_refused_by_name(environ: Mapping[str, str], named: str) -> None:
+def test_what_would_make_somebody_else_of_a_pipeline_is_refused_by_name(named: str, environ: Mapping[str, str]) -> None:
     with pytest.raises(LoginRefusedError, match=named):
         deployer(environ)
 

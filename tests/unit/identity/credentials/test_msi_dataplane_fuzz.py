@@ -174,20 +174,8 @@ class TestDocuments:
         after=st.sampled_from((b"", b" ", b"\r\n", b"\x00", b"{}", b",", b"x")),
         extra=st.sampled_from(
             (
-                *(
-                    "null",
-                    "1e999",
-                    "-0",
-                    "01",
-                    "1.",
-                    ".5",
-                    "NaN",
-                    "Infinity",
-                    "9" * 5000,
-                    '"\\ud800"',
-                    '"\\x41"',
-                    '"\t"',
-                ),
+                *("null", "1e999", "-0", "01", "1.", ".5", "NaN", "Infinity", "9" * 5000),
+                *('"\\ud800"', '"\\x41"', '"\t"'),
                 *("[" * depth + "]" * depth for depth in (500, 5_000, 20_000)),
                 f'"{"x" * 100_000}"',
             )
