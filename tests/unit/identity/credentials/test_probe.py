@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +15,11 @@ from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.probe.__main__ import main
 from identity.credentials.probe.metrics import Metrics
 from identity.credentials.probe.prober import Prober
+from tests.unit import cases
 from tests.unit.identity.credentials.watching import PATIENCE, Scene, WaitableProber
 from tests.unit.identity.credentials.world import CLIENT, CsiMount, Entra, document, proof
+
+WRONG_ARGUMENTS = cases.read(Path(__file__).with_name("wrong-arguments.yaml"), {})
 
 
 def once(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
@@ -97,31 +101,10 @@ class TestOnce:
         assert report["signIn"]["error"].startswith("variable IDSTACK_TEST_UNSET: found none")
 
     @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [
-            (["--credential", "x", "--proof", "{}"], "--credential: found 'x'; accepted: file:PATH"),
-            (["--credential", "file:x", "--proof", "{"], "--proof: "),
-            (["--credential", "file:x", "--proof", "[]"], '--proof: accepted: {"method", "url", "scope"}'),
-            (
-                ["--credential", "file:x", "--proof", '{"method": "GET"}'],
-                '--proof: accepted: {"method", "url", "scope"}',
-            ),
-            (
-                ["--credential", "file:x", "--proof", '{"method": "GET", "url": "http://x/", "scope": "s"}'],
-                "--proof: url: found 'http://x/'; accepted: https only, for the request carries a token",
-            ),
-            *(
-                (["--credential", "file:x", "--interval", interval], f"--interval: found '{interval}'; accepted: more")
-                for interval in ("0", "nan", "inf", "soon")
-            ),
-            *(
-                (["--credential", "file:x", "--listen", address], f"--listen: found '{address}'; accepted: HOST:PORT")
-                for address in (":x", ":65536", "localhost")
-            ),
-        ],
+        ("message", "arguments"), [(message, line) for message, lines in WRONG_ARGUMENTS.items() for line in lines]
     )
     def test_wrong_arguments_exit_with_2(
-        self, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+        self, message: str, arguments: list[str], capsys: pytest.CaptureFixture[str]
     ) -> None:
         with pytest.raises(SystemExit) as caught:
             main(arguments)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from azure.core.exceptions import ClientAuthenticationError
@@ -12,8 +13,10 @@ from identity.aks.sign_in import explained
 from identity.credentials.symptom import GENERIC_PLACEHOLDERS, Family, Symptom, az_login
 from identity.credentials.symptoms import SYMPTOMS, find, fix_of_read
 from localcloud.testing.azure import refusal
+from tests.unit import cases
 
 ROWS = pytest.mark.parametrize("row", SYMPTOMS, ids=lambda row: row.name.replace(" ", "-"))
+MESSAGES = cases.read(Path(__file__).with_name("messages.yaml"), {})
 
 
 def named(text: str, *families: Family) -> str | None:
@@ -50,18 +53,7 @@ def test_without_one_it_is_the_plain_command() -> None:
     assert az_login("Azure CLI not found on path") == "`az login`, which needs the Azure CLI: `az` is not on PATH"
 
 
-@pytest.mark.parametrize(
-    ("message", "fix"),
-    [
-        ('Status=403 Code="AuthorizationFailed" Message="The client does not ..."', "role Reader"),
-        ("reading https://management.azure.com/subscriptions/s: 403 Forbidden", "role Reader"),
-        ("the local cloud does not answer ([Errno 111] Connection refused)", "see to the sign-in and the network"),
-        ('Get "https://management.azure.com/": dial tcp: no such host', "see to the sign-in and the network"),
-        ("reading https://vault.azure.net/x: 503 Service Unavailable", "see to the sign-in and the network"),
-        ("ERROR: AADSTS70043: The refresh token has expired", "sign in again with `az login`"),
-        ("The subscription is not registered to use namespace 'Microsoft.Network'.", "--namespace Microsoft.Network`"),
-    ],
-)
+@pytest.mark.parametrize(("message", "fix"), MESSAGES["fix of a read"].items())
 def test_a_role_is_the_fix_of_a_read_that_was_refused_alone(message: str, fix: str) -> None:
     assert fix in fix_of_read(message)
 
@@ -73,20 +65,7 @@ def test_a_message_with_the_words_of_a_row_means_that_row(row: Symptom) -> None:
         assert named(f"before {said}: after", row.family) == row.name
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("AADSTS700211: No matching federated identity record found", "AADSTS700211"),
-        ("AADSTS70021: No matching federated identity record found", "AADSTS70021"),
-        ("AADSTS7000112: Application is disabled", "AADSTS7000112"),
-        ("AADSTS7000: something", None),
-        ("RESPONSE 403: 403 Forbidden", "RESPONSE 403"),
-        ('RESPONSE 403: 403 Forbidden {"innererror": {"code": "ForbiddenByFirewall"}}', "ForbiddenByFirewall"),
-        ('failed to get secretproviderclass clusters-hc1/x, error: "x" not found', "NoSecretProviderClass"),
-        ("a message that nobody knows", None),
-    ],
-    ids=range(8),
-)
+@pytest.mark.parametrize(("text", "name"), MESSAGES["row"].items())
 def test_the_most_telling_row_is_taken(text: str, name: str | None) -> None:
     assert named(text) == name
 
