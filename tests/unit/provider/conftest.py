@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import cache
 from itertools import cycle
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -19,6 +20,7 @@ from localcloud.testing.azure import ServicePrincipal
 from localcloud.testing.azure import blob_app as blob
 from localcloud.testing.azure import keyvault_app as keyvault
 from localcloud.testing.hosts import Certificates, Serve
+from tests.unit import cases
 from tests.unit.azure_world import IssuedTokens, cloud, deployer
 
 __all__ = ["cloud", "deployer", "world"]
@@ -85,6 +87,13 @@ def in_azure(sign_in: SignIn, world: ArmWorld, deployer: ServicePrincipal) -> Ar
     sign_in(deployer)
     world.create_vault()
     return world
+
+
+def refused_inputs(resource: str) -> pytest.MarkDecorator:
+    """A test for each input of a resource that Check refuses: `name`, `value`, and the `reason`."""
+    table = cases.read(Path(__file__).with_name("refused-inputs.yaml"), {})[resource]
+    rows = [(*told.split(": ", 1), value) for told, values in table.items() for value in values]
+    return pytest.mark.parametrize(("name", "reason", "value"), rows)
 
 
 def versions(world: ArmWorld, name: str = SECRET) -> list[dict[str, Any]]:

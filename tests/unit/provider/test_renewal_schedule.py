@@ -16,7 +16,7 @@ from identity.credentials.rfc3339 import utc_now
 from localcloud.testing.arm import VAULT, ArmWorld
 from localcloud.testing.azure import ServicePrincipal
 from plugin import UNKNOWN, PluginError, PropertyChange, Props, Secret
-from tests.unit.provider.conftest import SECRET, SetClock, SignIn
+from tests.unit.provider.conftest import SECRET, SetClock, SignIn, refused_inputs
 from tests.unit.provider.schedule_world import (
     B2,
     DELIVERED,
@@ -166,22 +166,10 @@ def test_the_tests_clock_is_a_timestamp_in_the_local_cloud(vault: ArmWorld, monk
         checked()
 
 
-@pytest.mark.parametrize(
-    ("change", "failure"),
-    [
-        ({"lifetimeDays": 1}, ("lifetimeDays", "found 1; accepted: an integer of at least 2")),
-        ({"lifetimeDays": True}, ("lifetimeDays", "found True; accepted: an integer of at least 2")),
-        ({"renewBeforeDays": 0.5}, ("renewBeforeDays", "found 0.5; accepted: an integer of at least 1")),
-        ({"renewBeforeDays": 90}, ("renewBeforeDays", "found 90; accepted: less than lifetimeDays")),
-        ({"mode": "manual"}, ("mode", "found a string; accepted: auto or hold")),
-        ({"mode": None}, ("mode", "found nothing; accepted: auto or hold")),
-        ({"vaultId": ""}, ("vaultId", "found a string; accepted: a string that is not empty")),
-        ({"clientId": None}, ("clientId", "found nothing; accepted: a string that is not empty")),
-    ],
-)
-def test_wrong_inputs_are_refused_by_name(change: Props, failure: tuple[str, str]) -> None:
-    refused = schedule.check(URN, None, {**PROGRAM, **change})
-    assert [(refusal.property, refusal.reason) for refusal in refused.failures] == [failure]
+@refused_inputs("RenewalSchedule")
+def test_wrong_inputs_are_refused_by_name(name: str, reason: str, value: Any) -> None:
+    refused = schedule.check(URN, None, {**PROGRAM, name: value})
+    assert [(refusal.property, refusal.reason) for refusal in refused.failures] == [(name, reason)]
 
 
 @pytest.mark.parametrize("days", [3_000_000, 10**10])

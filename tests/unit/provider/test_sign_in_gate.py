@@ -26,7 +26,7 @@ from localcloud.testing.running import clock
 from plugin import UNKNOWN, PluginError, Props
 from provider import keys
 from provider.sign_in_gate import SignInGateResource
-from tests.unit.provider.conftest import ADDRESS, SECRET
+from tests.unit.provider.conftest import ADDRESS, SECRET, refused_inputs
 
 URN = "urn:pulumi:dev::idstack::idstack:index:SignInGate::hc1-ingress-gate-a"
 
@@ -262,21 +262,10 @@ def test_a_new_certificate_is_proven_in_place(tenant: GateTenant, time: Time) ->
     assert tenant.answers == [200] * 5
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"successes": 0}, "found 0; accepted: an integer of at least 1"),
-        ({"settleSeconds": -1}, "found -1; accepted: an integer of at least 0"),
-        ({"timeoutSeconds": 0}, "found 0; accepted: an integer of at least 1"),
-        ({"tenantId": ""}, "found a string; accepted: a string that is not empty"),
-        ({"thumbprint": ""}, "found a string; accepted: a string that is not empty"),
-        ({"registration": None}, "found nothing; accepted: a string that is not empty"),
-    ],
-)
-def test_wrong_inputs_are_refused_by_name(tenant: GateTenant, change: Props, reason: str) -> None:
-    inputs = tenant.inputs(certificate(), "some id")
-    refused = resource.check(URN, None, {**inputs, **change})
-    assert [(failure.property, failure.reason) for failure in refused.failures] == [(next(iter(change)), reason)]
+@refused_inputs("SignInGate")
+def test_wrong_inputs_are_refused_by_name(tenant: GateTenant, name: str, reason: str, value: Any) -> None:
+    refused = resource.check(URN, None, {**tenant.inputs(certificate(), "some id"), name: value})
+    assert [(failure.property, failure.reason) for failure in refused.failures] == [(name, reason)]
 
 
 def test_a_preview_knows_no_proof_and_a_timeout_that_is_too_short_is_refused(tenant: GateTenant) -> None:
