@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Never, Self
 
 import pytest
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from identity.credentials import sign_in
 from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.document import InvalidCredentialError, StoredBefore, decode, validate
+from tests.unit import cases
 from tests.unit.identity.credentials.documents import (
     VECTORS,
     certificate_of,
@@ -131,31 +133,8 @@ class TestDecode:
         assert "RSAPrivateKey" not in repr(decode(document(issued)))
 
 
-GOOD = (
-    *(
-        "https://login.microsoftonline.com/",
-        "HTTPS://Login.Example",
-        "https://a.b.",
-        "https://a_b/common",
-        "https://-a",
-    ),
-    *("https://xn--mnchen-3ya.example/", "https://127.0.0.1:8443/", "https://[::1]", "https://[2001:db8::1]:443/x"),
-    *("https://[::ffff:192.0.2.1]", "https://host:1", "https://host:65535", f"https://{'a' * 63}.example"),
-)
-BAD = (
-    *("https://[::::::]/", "https://[1::2::3]", "https://[12345::]", "https://[127.0.0.1]", "https://[]", "https://"),
-    *("https://host:0", "https://host:65536", "https://host:99999/", "https://host:", "https://::1", "https://[::1]x"),
-    *("https://a..b", "https://.a", "https://.", "https://..", f"https://{'a' * 64}.example", f"https://{'a.' * 127}a"),
-    *("https://999.1.1.1", "https://1.2.3", "https://1.2.3.4.5", "https://münchen.example", "https://[fe80::1%25eth0]"),
-    *(
-        "https://user@host",
-        "https://user:word@host/",
-        "https://host?a",
-        "https://host#a",
-        "https://ho st",
-        "http://host",
-    ),
-)
+AUTHORITIES = cases.read(Path(__file__).with_name("authorities.yaml"), {})
+GOOD, BAD = AUTHORITIES["accepted"], AUTHORITIES["refused"]
 hosts = st.one_of(
     st.sampled_from([url.partition("//")[2] for url in (*GOOD, *BAD)]),
     st.text(st.sampled_from("0123456789abcfx.:[]%-_@/"), max_size=40),
