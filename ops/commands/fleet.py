@@ -29,7 +29,7 @@ from ops.stack.environment import ROOT, local_paths
 from ops.stack.errors import CommandError, RunInterruptedError, WrongUsageError
 from ops.stack.stack_document import BACKEND_VARIABLE
 from ops.stack.state import State, outputs_of
-from ops.world.probes import ProbeResult, ProbeResults
+from ops.world.cluster_state import ProbeResult, ProbeResults
 
 fleet = typer.Typer(help="Many stacks of one file (docs/guides/fleet.md).", no_args_is_help=True, add_completion=False)
 

@@ -40,9 +40,8 @@ from ops.stack.environment import policy_pack
 from ops.stack.errors import CommandError
 from ops.stack.existing import ObstacleError
 from ops.stack.settings import require_sound_configuration, settings_of
-from ops.world import probes
+from ops.world.cluster_state import ProbeResult, local_probes
 from ops.world.other_stacks import refuse_duplicates, refuse_moves
-from ops.world.probes import ProbeResult
 
 _TIMEOUT: Final = 180.0  # seconds; ten probes start in about ten on two cores
 # Between two reads of the probes, in seconds.
@@ -90,7 +89,7 @@ def up(
     screen.step("credential probes")
 
     def read() -> ProbeRows:
-        results = probes.read(environment)
+        results = local_probes(environment)
         return ProbeRows([row for row in rows(outputs, results) if row.probes], token_rows(accounts, results))
 
     signed = _wait_until_green(read, screen.console)

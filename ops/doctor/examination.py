@@ -18,8 +18,7 @@ from ops.stack.errors import CommandError
 from ops.stack.state import StateResource
 from ops.world import cluster_state
 from ops.world.azure import ManagedIdentities, compare_managed_identities
-from ops.world.cluster_state import ClusterState
-from ops.world.probes import ProbeResults
+from ops.world.cluster_state import ClusterState, ProbeResults
 from ops.world.reader import read_locks, read_world
 from ops.world.seen import Part, Unread, attempt
 from ops.world.selection import EVERYTHING, Selection

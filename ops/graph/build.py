@@ -31,9 +31,8 @@ from ops.outputs.rows import Row, TokenRow, rendered
 from ops.stack.state import StateResource
 from ops.world import ownership
 from ops.world.azure import ManagedIdentityRow, State
-from ops.world.cluster_state import MountedVersion, by_identity
+from ops.world.cluster_state import MountedVersion, ProbeResult, by_identity
 from ops.world.ownership import Ownership, ResourceOwner
-from ops.world.probes import ProbeResult
 
 # Ids of what belongs to the whole stack.
 VAULT: Final = node_id(NodeKind.VAULT)

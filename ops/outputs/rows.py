@@ -14,7 +14,7 @@ from identity.credentials import rfc3339
 from identity.naming import control_plane_namespace
 from identity.outputs import HostedClusterOutput, StackOutputs, cluster_side
 from ops.stack.errors import CommandError
-from ops.world.probes import ProbeResult, ProbeResults, read
+from ops.world.cluster_state import ProbeResult, ProbeResults, local_probes
 
 # A daily run renews within a day of the date (`docs/guides/pull-requests.md`); this allows for two runs.
 OVERDUE_AFTER: Final = timedelta(days=2)
@@ -187,7 +187,7 @@ def read_probes(environment: LocalEnvironment | None, *outputs: StackOutputs[str
     """
     if environment is None or not any(has_probes(stack) or token_probes(stack) for stack in outputs):
         return None
-    return read(environment)
+    return local_probes(environment)
 
 
 def running_token_rows(outputs: StackOutputs[str], results: ProbeResults | None) -> list[TokenRow]:

@@ -20,9 +20,8 @@ from rich.text import Text
 
 from ops.outputs.rows import Row, TokenRow
 from ops.world.azure import ManagedIdentityRow
-from ops.world.cluster_state import MountedVersion
-from ops.world.probes import ProbeResult, ProbeStep
-from ops.world.seen import HostedClusterCondition
+from ops.world.cluster_state import MountedVersion, ProbeResult
+from ops.world.seen import HostedClusterCondition, ProbeStep
 
 # One line of a table: its values by their headings, in order.
 Line: TypeAlias = Mapping[str, Text]

@@ -11,16 +11,21 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final, Literal
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
 
-from identity.aks.api_server import ApiServer
+import httpx
+
+from identity.aks.api_server import ApiServer, ApiServerUnavailableError, api_server_of
+from identity.aks.kubeconfig import MalformedKubeconfigError
 from identity.aks.probe_pod import CONTAINER
 from identity.azure.errors import AccessError
 from identity.azure.records import SecretMetadata
+from identity.clouds import LocalEnvironment
 from identity.credentials import rfc3339
 from identity.hypershift import HOSTED_CLUSTER_PATH
+from ops.stack.errors import CommandError
 from ops.world.expected import Cluster, StackState
-from ops.world.probes import Pod, ProbeResults, SeenReport, container_reasons
 from ops.world.seen import (
     NOT_READ,
     HostedClusterCondition,
@@ -31,6 +36,7 @@ from ops.world.seen import (
     SeenHostedCluster,
     SeenMount,
     SeenPod,
+    SeenReport,
     SeenWarning,
     StackWorld,
     Unread,
@@ -38,7 +44,38 @@ from ops.world.seen import (
     known,
 )
 
+# In the form of the Kubernetes API.
+Pod: TypeAlias = Mapping[str, Any]
+
 _POD_STATUSES: Final = "/apis/secrets-store.csi.x-k8s.io/v1/namespaces/{}/secretproviderclasspodstatuses"
+
+
+@dataclass(frozen=True)
+class ProbeResult:
+    """One probe and its last report; `problem` is set if there is none."""
+
+    pod: str
+    report: SeenReport | None
+    problem: str | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether its sign-in and its proof call worked."""
+        return self.report is not None and self.report.is_ready
+
+    def to_json(self) -> dict[str, Any]:
+        return {"pod": self.pod, "report": self.report and self.report.document, "problem": self.problem}
+
+
+@dataclass(frozen=True)
+class ProbeResults:
+    """All probes of a cluster at one moment, by namespace and Deployment."""
+
+    probes: Mapping[tuple[str, str], ProbeResult]
+
+    def of(self, namespace: str, deployment: str) -> ProbeResult:
+        """The probe of one Deployment; one with a problem if the cluster has none."""
+        return self.probes.get((namespace, deployment)) or ProbeResult(deployment, None, f"no pod in {namespace}")
 
 
 @dataclass(frozen=True)
@@ -317,3 +354,80 @@ def _proxied(server: ApiServer, pod: Pod) -> SeenReport | Unread:
     except ValueError:
         pass
     return Unread(f"{path} at {server.server} answers {answer.status_code}")
+
+
+_TIMEOUT: Final = 3.0  # seconds, for a probe on this machine
+
+
+class ProbesUnreachableError(CommandError):
+    """The Kubernetes API does not answer; the message has the reason, and the command that starts it again."""
+
+
+def local_probes(environment: LocalEnvironment) -> ProbeResults:
+    """Read the probes from the API and the report of each probe.
+
+    Raises ProbesUnreachableError if the API does not answer.
+    """
+    kubeconfig, mounts = Path(environment.kubeconfig), Path(environment.mounts_dir)
+    try:
+        with api_server_of(kubeconfig) as server:
+            answer = server.request("GET", "/api/v1/pods?labelSelector=app.kubernetes.io%2Fname%3Dcredential-probe")
+        if answer.is_error:
+            raise AccessError(f"{answer.status_code} {answer.reason_phrase}")
+    except AccessError as error:
+        raise ProbesUnreachableError(
+            f"the credential probes cannot be read: {_obstacle(error, kubeconfig)}. `.venv/bin/idstack local start` "
+            "starts the local cloud again"
+        ) from None
+    pods: list[Pod] = [pod for pod in answer.json()["items"] if "deletionTimestamp" not in pod["metadata"]]
+    # During a rollout a Deployment has two pods; the younger one stays.
+    pods.sort(key=lambda pod: pod["metadata"]["creationTimestamp"])
+    with httpx.Client(timeout=_TIMEOUT, trust_env=False) as http, ThreadPoolExecutor(len(pods) or 1) as pool:
+        probes = list(pool.map(partial(_report_of, http, mounts), pods))
+    deployments = [
+        (pod["metadata"]["namespace"], pod["metadata"]["labels"]["app.kubernetes.io/instance"]) for pod in pods
+    ]
+    return ProbeResults(dict(zip(deployments, probes, strict=True)))
+
+
+def _obstacle(error: AccessError, kubeconfig: Path) -> str:
+    """Why the Kubernetes API gave no list; the advice for a cluster of AKS does not fit the local one."""
+    if isinstance(error, MalformedKubeconfigError):
+        return f"{kubeconfig} does not exist, or is not a kubeconfig"
+    if isinstance(error, ApiServerUnavailableError):
+        return f"the Kubernetes API of {kubeconfig} does not answer"
+    return f"the Kubernetes API of {kubeconfig} refuses the list of them ({error})"
+
+
+def _report_of(http: httpx.Client, mounts: Path, pod: Pod) -> ProbeResult:
+    """The report of the probe in a pod, from the pod's address, or the kubelet's reasons why the pod does not run."""
+    name, status = _name(pod), pod.get("status", {})
+    problem = f"the pod is {status.get('phase', 'Pending').lower()}"
+    if "podIP" in status:
+        port = pod["spec"]["containers"][0]["ports"][0]["containerPort"]
+        address = httpx.URL(scheme="http", host=status["podIP"], port=port, path="/readyz")
+        try:
+            return ProbeResult(name, SeenReport.of(http.get(address).json(), mounts))
+        except httpx.TransportError:
+            problem = "the pod's probe does not answer"
+        except ValueError:
+            problem = "the pod's probe answers no report"
+    reasons = container_reasons(status)
+    conditions = [
+        condition["message"]
+        for condition in status.get("conditions", ())
+        # The containers' own reasons say more.
+        if condition.get("message") and not (reasons and condition.get("reason") == "ContainersNotReady")
+    ]
+    why = "; ".join([*reasons, *dict.fromkeys(conditions)]) or "the kubelet reports no reason"
+    return ProbeResult(name, None, f"{problem}: {why}")
+
+
+def container_reasons(status: Mapping[str, Any]) -> list[str]:
+    """The kubelet's reasons why containers of a pod do not run."""
+    return [
+        f"{state['reason']}: {state['message']}" if state.get("message") else state["reason"]
+        for container in status.get("containerStatuses", ())
+        for state in container.get("state", {}).values()
+        if "reason" in state
+    ]

@@ -26,11 +26,9 @@ from ops.stack.errors import CommandError, NoManagementClusterError, why_unreada
 from ops.stack.settings import access_requirements, settings_in_the_file_of
 from ops.stack.stack_document import backend_folder
 from ops.stack.state_file import StateDamagedError
-from ops.world import probes
 from ops.world.azure import read_azure
-from ops.world.cluster_state import read_control_planes
+from ops.world.cluster_state import ProbeResults, local_probes, read_control_planes
 from ops.world.expected import StackState, expected
-from ops.world.probes import ProbeResults
 from ops.world.seen import (
     NOT_READ,
     AzureView,
@@ -76,7 +74,7 @@ def read_world(
     if isinstance(state, StackState):
         state = selection.of_state(state)
     if results is None and local is not None and Part.REPORTS in parts:
-        results = attempt(lambda: probes.read(local))
+        results = attempt(lambda: local_probes(local))
     sign_in: str | Unread | None = placeholders or NOT_READ
     if placeholders is None and not parts.isdisjoint(CLUSTER | AZURE):
         # Tried once instead of before each read behind it.

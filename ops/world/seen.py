@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from itertools import takewhile
+from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
 from identity.azure.errors import AccessError
 from identity.azure.records import FederatedCredentialRecord, RoleAssignmentRecord, SecretMetadata
+from identity.credentials import rfc3339
 from identity.settings import Problem
 from identity.settings.schema.schema_node import PLACEHOLDER
 from ops.stack.errors import CommandError
 from ops.world.expected import StackState, VaultRecord
-from ops.world.probes import SeenReport
 
 T = TypeVar("T")
 _MAX_LENGTH: Final = 300  # of a refusal, which ends with the service's JSON
@@ -316,6 +317,69 @@ class HostedClusterCondition:
             "message": self.message,
             "expected": self.is_expected,
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeStep:
+    """The last sign-in, or the last proof call with its HTTP status and the required permission, and its time.
+
+    `error` is None also before the first one.
+    """
+
+    ok: bool
+    error: str | None
+    at: str | None = None
+    status: int | None = None
+    action: str | None = None
+
+    @classmethod
+    def of(cls, answer: Mapping[str, Any]) -> Self:
+        return cls(**{name: answer[name] for name in cls.__dataclass_fields__ if name in answer})
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenReport:
+    """The last report of a credential probe (`identity/credentials/probe/report.py`, GET /readyz).
+
+    `file` is the path in the pod. Client, thumbprint and end are those of the loaded document, None without one.
+    `document` is the whole answer, for scripts.
+    """
+
+    is_ready: bool  # its sign-in and its proof call worked
+    file: str | None
+    client_id: str | None
+    thumbprint: str | None
+    expires: datetime | None
+    sign_in: ProbeStep
+    proof: ProbeStep
+    document: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def of(cls, answer: Any, mounts: Path | None = None) -> Self:
+        """Parse an answer; `mounts` are the local kubelet's volumes. Raises ValueError for anything else."""
+        if not isinstance(answer, Mapping) or "signIn" not in answer:
+            raise ValueError("it is no report of a probe")
+        # Every document of ours names the client so.
+        document = {"clientID" if key == "clientId" else key: value for key, value in answer.items()}
+        file, expires = document["credentialFile"], document["notAfter"]
+        return cls(
+            is_ready=document["ready"],
+            file=file if file is None or mounts is None else _path_in_pod(Path(file), mounts),
+            client_id=document.get("clientID"),
+            thumbprint=document.get("thumbprint"),
+            expires=rfc3339.parse(expires) if expires else None,
+            sign_in=ProbeStep.of(document["signIn"]),
+            proof=ProbeStep.of(document["proof"]),
+            document=document,
+        )
+
+
+def _path_in_pod(file: Path, mounts: Path) -> str:
+    """A file's path in its pod: below the local kubelet's volumes, it follows namespace and pod."""
+    for root in (mounts, mounts.resolve()):
+        if file.is_relative_to(root):
+            return str(Path("/", *file.relative_to(root).parts[2:]))
+    return str(file)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,8 +16,8 @@ from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import ControlPlaneIdentity, FederatedSubject
 from identity.credentials import rfc3339
 from identity.resource_types import MANAGED_IDENTITY_API
-from ops.world import probes
-from ops.world.probes import SeenReport
+from ops.world.cluster_state import local_probes
+from ops.world.seen import SeenReport
 from tests.engine.hypershift_scripts import HyperShiftScripts
 from tests.engine.other_stacks import move
 from tests.engine.out_of_band import OutOfBand
@@ -67,7 +67,7 @@ class BothWays:
     def probe(self, row: ControlPlaneIdentity, subject: FederatedSubject) -> SeenReport | None:
         """The last report of a service account's probe."""
         assert row.workload is not None
-        found = probes.read(self.stack.environment).probes
+        found = local_probes(self.stack.environment).probes
         return found[NAMESPACE, row.workload.probe_name(subject)].report
 
     def sign_wrongly(self, row: ControlPlaneIdentity, subject: FederatedSubject, claim: str, value: str) -> None:

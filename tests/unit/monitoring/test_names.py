@@ -16,8 +16,7 @@ from identity.credentials.probe.metrics import Metrics
 from ops.commands.status import render_metrics
 from ops.outputs.rows import Row
 from ops.world.azure import ManagedIdentityRow
-from ops.world.cluster_state import MountedVersion
-from ops.world.probes import ProbeResult
+from ops.world.cluster_state import MountedVersion, ProbeResult
 from tests.architecture.source import ROOT
 from tests.unit.ops.commands.test_metrics import shown
 

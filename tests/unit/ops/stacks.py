@@ -13,7 +13,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from identity.clouds import LocalEnvironment
-from ops.world.probes import ProbeResult, SeenReport
+from ops.world.cluster_state import ProbeResult
+from ops.world.seen import SeenReport
 
 NAMESPACE = "clusters-hc1"
 

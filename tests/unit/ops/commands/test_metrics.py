@@ -16,8 +16,7 @@ from ops.doctor.model.check import CheckResult, CheckStatus, Stage
 from ops.outputs.rows import Row
 from ops.stack.errors import CommandError
 from ops.world.azure import ManagedIdentities, ManagedIdentityRow
-from ops.world.cluster_state import ClusterState, MountedVersion
-from ops.world.probes import ProbeResult
+from ops.world.cluster_state import ClusterState, MountedVersion, ProbeResult
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 ROW = Row("hc1", "ingress", "c", "s", "p", NOW + timedelta(days=30), NOW - timedelta(days=15), None, ())

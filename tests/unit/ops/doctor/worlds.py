@@ -18,9 +18,9 @@ from pydantic import TypeAdapter
 from identity.azure.records import RoleAssignmentRecord, SecretMetadata
 from identity.catalogue import CONTROL_PLANE
 from ops.world.expected import ExpectedIssuer, FederatedIdentity, Identity, StackState
-from ops.world.probes import ProbeStep, SeenReport
 from ops.world.seen import (
     HostedClusterCondition,
+    ProbeStep,
     SeenClass,
     SeenContainer,
     SeenControlPlane,
@@ -28,6 +28,7 @@ from ops.world.seen import (
     SeenIssuer,
     SeenManagedIdentity,
     SeenPod,
+    SeenReport,
     SeenWarning,
     StackWorld,
     Unread,

@@ -16,9 +16,8 @@ from ops.graph.build import RoleAtScope, build, grants
 from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, Relation, scope_name
 from ops.outputs.rows import TokenProbe, TokenRow
 from ops.world.azure import FederatedCredential, ManagedIdentityRow
-from ops.world.cluster_state import MountedVersion
+from ops.world.cluster_state import MountedVersion, ProbeResult
 from ops.world.ownership import ResourceOwner
-from ops.world.probes import ProbeResult
 from ops.world.seen import HostedClusterCondition
 from tests.unit.ops.graph_world import (
     CLIENT,

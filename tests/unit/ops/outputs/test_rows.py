@@ -9,7 +9,7 @@ from rich.console import Console
 
 from ops.outputs.rows import Row, has_probes, rows, token_probes, token_rows
 from ops.outputs.tables import tokens
-from ops.world.probes import ProbeResult, ProbeResults
+from ops.world.cluster_state import ProbeResult, ProbeResults
 from tests.unit.ops.outputs.test_tables import MOUNTS, granted
 from tests.unit.ops.stacks import NAMESPACE, OUTPUTS, answered, output, refused, report
 

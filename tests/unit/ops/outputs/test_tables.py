@@ -11,7 +11,7 @@ from rich.console import Console
 
 from ops.outputs.rows import Row
 from ops.outputs.tables import FittedTable, counted, credentials, sign_ins
-from ops.world.probes import ProbeResult
+from ops.world.cluster_state import ProbeResult
 from tests.unit.ops.stacks import answered, refused, report
 
 GOLDEN = Path(__file__).parent / "golden"

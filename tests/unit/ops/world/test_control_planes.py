@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from identity.aks.api_server import ApiServer
-from ops.world.cluster_state import read_control_planes
+from ops.world.cluster_state import ProbeResult, ProbeResults, read_control_planes
 from ops.world.expected import StackState
-from ops.world.probes import ProbeResult, ProbeResults, SeenReport
-from ops.world.seen import Part, SeenContainer, SeenControlPlane, SeenWarning, Unread, known
+from ops.world.seen import Part, SeenContainer, SeenControlPlane, SeenReport, SeenWarning, Unread, known
 from tests.unit.access_world import FakeApiServer
 from tests.unit.ops.doctor import worlds
 from tests.unit.ops.stacks import refused, report

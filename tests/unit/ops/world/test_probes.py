@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from localcloud.testing.hosts import Serve
-from ops.world.probes import ProbeResult, ProbeResults, ProbesUnreachableError, read
+from ops.world.cluster_state import ProbeResult, ProbeResults, ProbesUnreachableError, local_probes
 from tests.unit.ops.stacks import (
     NAMESPACE,
     FakeCluster,
@@ -41,7 +41,7 @@ def cluster() -> FakeCluster:
 def answers(cluster: FakeCluster, serve_plain: Serve, tmp_path: Path) -> Read:
     """Reads the probes of the cluster."""
     kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", serve_plain(cluster.app()))
-    return lambda: read(local_environment(tmp_path, kubeconfig))
+    return lambda: local_probes(local_environment(tmp_path, kubeconfig))
 
 
 def test_a_ready_probes_report_is_read_at_its_pods_address(
@@ -124,14 +124,14 @@ def test_a_probe_that_answers_nothing_or_no_report_is_a_problem_of_its_row(
 def test_an_api_that_does_not_answer_or_refuses_is_unreachable(serve_plain: Serve, tmp_path: Path) -> None:
     kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1")
     with pytest.raises(ProbesUnreachableError, match=f"the Kubernetes API of {kubeconfig} does not answer"):
-        read(local_environment(tmp_path, kubeconfig))
+        local_probes(local_environment(tmp_path, kubeconfig))
     write_kubeconfig(kubeconfig, serve_plain(Starlette()))
     with pytest.raises(
         ProbesUnreachableError,
         match=r"refuses the list of them \(404 Not Found\)\. `.venv/bin/idstack local start` starts",
     ):
-        read(local_environment(tmp_path, kubeconfig))
+        local_probes(local_environment(tmp_path, kubeconfig))
     kubeconfig.write_text("")
     for file in (kubeconfig, tmp_path / "nowhere"):
         with pytest.raises(ProbesUnreachableError, match=f"{file} does not exist, or is not a kubeconfig"):
-            read(local_environment(tmp_path, file))
+            local_probes(local_environment(tmp_path, file))
