@@ -21,8 +21,7 @@ from identity.settings.schema.problems import path_of
 from ops.adoption.entry import FoundResources
 from ops.adoption.files import ControlPlaneFile
 from ops.outputs.tables import FittedTable
-from ops.recovery.finders import Finders
-from ops.recovery.orphans import ids, shown
+from ops.recovery.orphans import Finders, ids, shown
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.state import Plan, StateResource, name_of, provider_urn, resources_in, with_resources

@@ -26,8 +26,8 @@ from ops.commands.options import (
     StackOption,
     selected,
 )
+from ops.doctor.checks.check import CheckResult, ExitCode, Stage, diagnose, exit_code
 from ops.doctor.examination import CHECKS, checks_of
-from ops.doctor.model.check import CheckResult, ExitCode, Stage, diagnose, exit_code
 from ops.doctor.report import document, report, summary
 from ops.stack.engine import Engine
 from ops.world.reader import read_world

@@ -21,8 +21,7 @@ from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.environment import local_paths, project_name
 from ops.stack.errors import CommandError
-from ops.world.other_stacks import refuse_half_moves
-from ops.world.stacks import Stacks
+from ops.world.stacks import Stacks, refuse_half_moves
 
 
 def down(

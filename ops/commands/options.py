@@ -27,7 +27,7 @@ from ops.stack.streaming import Deadline
 
 if TYPE_CHECKING:
     from ops.stack.engine import Engine
-    from ops.world.selection import Selection
+    from ops.world.reader import Selection
 
 
 def complete_clusters(context: typer.Context) -> list[str]:
@@ -203,7 +203,7 @@ _UNLIMITED_WIDTH: Final = 100_000
 
 def selected(cluster: str | None, identity: str | None, pod: str | None = None) -> Selection:
     """What these options select. Raises BadParameter for names that contradict each other."""
-    from ops.world.selection import Selection
+    from ops.world.reader import Selection
 
     try:
         return Selection.of(cluster, identity, pod)

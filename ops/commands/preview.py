@@ -25,7 +25,7 @@ from ops.stack.engine import Engine
 from ops.stack.environment import policy_pack
 from ops.stack.errors import writing
 from ops.stack.settings import require_sound_configuration
-from ops.world.other_stacks import refuse_duplicates, refuse_moves
+from ops.world.stacks import refuse_duplicates, refuse_moves
 
 
 def preview(

@@ -21,7 +21,7 @@ from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.failures import NoSuchStackError
 from ops.stack.state import resources_in
-from ops.world.other_stacks import refuse_duplicates, refuse_moves
+from ops.world.stacks import refuse_duplicates, refuse_moves
 
 _AGREED: Final = frozenset({"--yes", "-y"})
 

@@ -19,7 +19,7 @@ from ops.stack import brought_up
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.settings import require_sound_configuration
-from ops.world.other_stacks import refuse_half_moves
+from ops.world.stacks import refuse_half_moves
 
 
 def renew(

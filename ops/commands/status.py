@@ -36,7 +36,7 @@ from ops.stack.engine import Engine
 from ops.stack.errors import CommandError, WrongUsageError
 from ops.stack.stack_document import replace_file
 from ops.world.cluster_state import by_identity
-from ops.world.selection import EVERYTHING, Selection
+from ops.world.reader import EVERYTHING, Selection
 
 
 def status(

@@ -41,7 +41,7 @@ from ops.stack.errors import CommandError
 from ops.stack.existing import ObstacleError
 from ops.stack.settings import require_sound_configuration, settings_of
 from ops.world.cluster_state import ProbeResult, local_probes
-from ops.world.other_stacks import refuse_duplicates, refuse_moves
+from ops.world.stacks import refuse_duplicates, refuse_moves
 
 _TIMEOUT: Final = 180.0  # seconds; ten probes start in about ten on two cores
 # Between two reads of the probes, in seconds.

@@ -10,7 +10,7 @@ from typing import Final
 from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
 from ops.doctor.checks import configuration, federation, pods, sign_in, stack, vault
-from ops.doctor.model.check import Check, CheckResult, CheckStatus, ExitCode, Stage, diagnose
+from ops.doctor.checks.check import Check, CheckResult, CheckStatus, ExitCode, Stage, diagnose
 from ops.outputs.rows import Row, TokenRow, read_probes, rows, running_token_rows
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
@@ -19,9 +19,8 @@ from ops.stack.state import StateResource
 from ops.world import cluster_state
 from ops.world.azure import ManagedIdentities, compare_managed_identities
 from ops.world.cluster_state import ClusterState, ProbeResults
-from ops.world.reader import read_locks, read_world
+from ops.world.reader import EVERYTHING, Selection, read_locks, read_world
 from ops.world.seen import Part, Unread, attempt
-from ops.world.selection import EVERYTHING, Selection
 
 _IN_ORDER: Final = list(Stage)
 _MODULES: Final = (stack, configuration, vault, pods, federation, sign_in)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from rich.text import Text
 
 from identity.credentials.symptoms import find
-from ops.doctor.model.check import CheckResult, CheckStatus, Stage
+from ops.doctor.checks.check import CheckResult, CheckStatus, Stage
 from ops.outputs.tables import counted
 
 _STYLES: Final = {CheckStatus.BROKEN: "bold red", CheckStatus.NOT_CHECKED: "yellow"}

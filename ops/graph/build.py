@@ -11,8 +11,8 @@ from identity import resource_types, roles
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL, WORKLOAD
 from identity.catalogue_rows import ControlPlaneIdentity, DataPlaneIdentity, OptionalManagedIdentity
 from identity.outputs import HostedClusterOutput, StackOutputs
+from ops.doctor.checks.check import CheckResult
 from ops.doctor.examination import Examination, Status
-from ops.doctor.model.check import CheckResult
 from ops.graph.model import (
     GraphEdge,
     GraphNode,

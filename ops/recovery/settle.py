@@ -21,8 +21,7 @@ from identity.plugin_schema import StackOwnerOutputs
 from identity.settings.schema.problems import NAMESPACE
 from ops.access.clients import deployer, management_cluster
 from ops.recovery import orphans
-from ops.recovery.finders import Finders
-from ops.recovery.orphans import Orphan
+from ops.recovery.orphans import Finders, Orphan
 from ops.renewal.guard import RenewedType
 from ops.stack.engine import Engine, PreviewError
 from ops.stack.errors import CommandError, RunInterruptedError

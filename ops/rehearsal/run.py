@@ -28,8 +28,8 @@ from ops.rehearsal.sign_ins import (
 )
 from ops.rehearsal.world import ThrowAwayCloud, Tree, as_it_is, at_commit, left, seed_of, throw_away
 from ops.stack.errors import CommandError
-from ops.world.other_stacks import clusters_in
 from ops.world.ownership import ResourceOwner
+from ops.world.stacks import clusters_in
 
 
 @dataclass(frozen=True)

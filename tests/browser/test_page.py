@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ops.doctor.model.check import CheckResult, CheckStatus, Stage
+from ops.doctor.checks.check import CheckResult, CheckStatus, Stage
 from ops.graph import html
 from ops.graph.build import build
 from ops.graph.model import IdentityGraph

@@ -17,8 +17,8 @@ from pydantic import TypeAdapter
 
 from identity.azure.client import AzureClient
 from identity.clouds import local_cloud
+from ops.doctor.checks.check import CheckResult, CheckStatus, diagnose
 from ops.doctor.examination import CHECKS
-from ops.doctor.model.check import CheckResult, CheckStatus, diagnose
 from ops.stack.engine import Engine
 from ops.world.reader import read_world
 from ops.world.seen import Part, StackWorld, known

@@ -45,7 +45,7 @@ from identity.settings import Settings
 from localcloud.testing.arm import VAULT, ArmWorld, world
 from localcloud.testing.azure import ServicePrincipal
 from ops.commands import sweep
-from ops.recovery.finders import Finders
+from ops.recovery.orphans import Finders
 from ops.stack.errors import CommandError
 from ops.stack.state import StateResource
 from ops.world.stacks import Contents, Stacks

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from identity.settings.schema.problems import for_stack, value_at
-from ops.doctor.model.check import Fault, Stage, of_cluster, of_identity, of_stack
+from ops.doctor.checks.check import Fault, Stage, of_cluster, of_identity, of_stack
 from ops.world.expected import Cluster, Identity
 from ops.world.seen import HostedClusterCondition, NotReadError, Part, StackWorld, entry, known
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from identity.credentials.openid_documents import DISCOVERY_PATH
 from identity.naming import parse_arm_id
-from ops.doctor.model.check import Fault, Stage, of_each, of_federated
+from ops.doctor.checks.check import Fault, Stage, of_each, of_federated
 from ops.world.expected import FederatedIdentity
 from ops.world.seen import NotReadError, Part, SeenManagedIdentity, SeenPod, StackWorld, entry, known
 

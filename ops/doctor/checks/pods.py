@@ -17,7 +17,7 @@ from identity.credentials.symptom import Family
 from identity.credentials.symptoms import find
 from identity.naming import parse_arm_id
 from identity.secrets_store import poll_interval, rotation_command, rotation_fault
-from ops.doctor.model.check import (
+from ops.doctor.checks.check import (
     REFUSED_DOCUMENT,
     START_KUBELET,
     Fault,

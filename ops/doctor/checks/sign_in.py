@@ -9,7 +9,7 @@ from typing import Final
 from identity.credentials import rfc3339
 from identity.credentials.symptom import Family
 from identity.credentials.symptoms import find
-from ops.doctor.model.check import Fault, Stage, of_identity, of_principal, of_symptom, renewal, reports_of, role_fault
+from ops.doctor.checks.check import Fault, Stage, of_identity, of_principal, of_symptom, renewal, reports_of, role_fault
 from ops.world.expected import ExpectedAccess, GrantedPrincipal, Identity
 from ops.world.seen import NotReadError, Part, SeenRoleDefinition, StackWorld, entry
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from identity.credentials.symptom import az_login
-from ops.doctor.model.check import Fault, Stage, of_stack
+from ops.doctor.checks.check import Fault, Stage, of_stack
 from ops.stack.environment import is_local
 from ops.world.reader import AZURE, CLUSTER
 from ops.world.seen import NotReadError, Part, SeenLock, StackWorld, Unread, known

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from identity.credentials import rfc3339
 from identity.credentials.certificate_rules import CLOCK_SKEW
-from ops.doctor.model.check import Fault, Stage, of_identity, of_stack, renewal, role_fault
+from ops.doctor.checks.check import Fault, Stage, of_identity, of_stack, renewal, role_fault
 from ops.world.expected import Identity, StateRole
 from ops.world.seen import NotReadError, Part, StackWorld, entry, known
 

@@ -20,14 +20,13 @@ from localcloud.testing.arm import world
 from localcloud.testing.hosts import Serve
 from ops.__main__ import main
 from ops.doctor import examination
+from ops.doctor.checks.check import CheckResult
 from ops.doctor.examination import Examination
-from ops.doctor.model.check import CheckResult
 from ops.stack import chosen_stack, environment, plugins
 from ops.stack.engine import Engine
 from ops.stack.plugins import NAMES, cached
-from ops.world.reader import read_world
+from ops.world.reader import Selection, read_world
 from ops.world.seen import Part, StackWorld
-from ops.world.selection import Selection
 from tests.json_page import require_documented
 from tests.unit.access_world import FakeApiServer
 from tests.unit.azure_world import azure, cloud, deployer

@@ -12,8 +12,8 @@ from identity.catalogue_rows import ControlPlaneIdentity, OptionalManagedIdentit
 from identity.credentials import rfc3339
 from identity.naming import credentials_secret_name, role_definition_id
 from identity.roles import KEY_VAULT_SECRETS_USER_ROLE
+from ops.doctor.checks.check import CheckResult, CheckStatus, Stage
 from ops.doctor.examination import Examination, Status
-from ops.doctor.model.check import CheckResult, CheckStatus, Stage
 from ops.graph.build import build
 from ops.graph.model import IdentityGraph
 from ops.outputs.rows import TokenRow, rows

@@ -11,8 +11,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from ops.commands import status
+from ops.doctor.checks.check import CheckResult, CheckStatus, Stage
 from ops.doctor.examination import Examination, Status
-from ops.doctor.model.check import CheckResult, CheckStatus, Stage
 from ops.outputs.rows import Row
 from ops.stack.errors import CommandError
 from ops.world.azure import ManagedIdentities, ManagedIdentityRow

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from ops.doctor.checks.check import CheckResult, CheckStatus, Stage
 from ops.doctor.examination import Examination, NotSignedInError
-from ops.doctor.model.check import CheckResult, CheckStatus, Stage
 from ops.world.seen import SeenLock
 from tests.unit.ops.conftest import FakeEngine, Idstack
 from tests.unit.ops.graph_world import GraphWorld

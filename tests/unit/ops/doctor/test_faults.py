@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from ops.doctor.checks.check import CheckResult, CheckStatus, ExitCode, diagnose, exit_code
 from ops.doctor.examination import CHECKS
-from ops.doctor.model.check import CheckResult, CheckStatus, ExitCode, diagnose, exit_code
 from ops.world.seen import HostedClusterCondition, StackWorld, Unread, known
 from tests.unit.ops.doctor import changes, worlds
 from tests.unit.ops.doctor.changes import IMPORTED

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from identity.credentials.symptoms import SYMPTOMS
+from ops.doctor.checks.check import CheckStatus, ExitCode, Stage
 from ops.doctor.examination import CHECKS
-from ops.doctor.model.check import CheckStatus, ExitCode, Stage
 from ops.pages import SYMPTOMS_PAGE, symptoms_page
 
 CHECKS_PAGE = Path(__file__).resolve().parents[4] / "docs/guides/troubleshooting.md"

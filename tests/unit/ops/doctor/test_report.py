@@ -9,8 +9,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from ops.doctor.checks.check import diagnose
 from ops.doctor.examination import CHECKS
-from ops.doctor.model.check import diagnose
 from ops.doctor.report import report
 from ops.world.seen import StackWorld, Unread
 from tests.unit.golden_report import reviewed_file

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ops.doctor import examination
+from ops.doctor.checks.check import CheckStatus, ExitCode, diagnose, exit_code
 from ops.doctor.examination import CHECKS, ended_credentials, examine
-from ops.doctor.model.check import CheckStatus, ExitCode, diagnose, exit_code
 from ops.stack.engine import Engine
 from ops.world.seen import Part, StackWorld, Unread, known
 from tests.unit.ops.doctor import changes, worlds

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from ops.doctor.checks.check import Stage
 from ops.doctor.examination import CHECKS, checks_of
-from ops.doctor.model.check import Stage
 from ops.stack.errors import CommandError
+from ops.world.reader import EVERYTHING, Selection
 from ops.world.seen import known
-from ops.world.selection import EVERYTHING, Selection
 from tests.unit.ops.doctor import worlds
 from tests.unit.ops.doctor.worlds import CLUSTER
 

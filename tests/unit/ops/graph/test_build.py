@@ -11,7 +11,7 @@ from identity import resource_types
 from identity.catalogue import CONTROL_PLANE, OPTIONAL
 from identity.naming import credentials_secret_name, role_definition_id
 from identity.roles import CONTRIBUTOR_ROLE, KEY_VAULT_SECRETS_USER_ROLE, MANAGED_HSM_CRYPTO_USER
-from ops.doctor.model.check import CheckResult, CheckStatus, Stage
+from ops.doctor.checks.check import CheckResult, CheckStatus, Stage
 from ops.graph.build import RoleAtScope, build, grants
 from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, Relation, scope_name
 from ops.outputs.rows import TokenProbe, TokenRow

@@ -13,7 +13,7 @@ from identity.catalogue import CONTROL_PLANE
 from identity.naming import role_assignment_name
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.world.other_stacks import refuse_duplicates
+from ops.world.stacks import refuse_duplicates
 from tests.unit.ops.conftest import FakeEngine
 
 SCOPE = "/subscriptions/s/resourceGroups/hc1-managed"

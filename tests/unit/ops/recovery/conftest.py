@@ -17,7 +17,7 @@ from localcloud.testing.hosts import Certificates, Serve
 from localcloud.testing.kubernetes import TOKEN, write_kubeconfig
 from localcloud.testing.kubernetes import kubernetes_app as kubernetes
 from ops.access.clients import KubernetesObjects
-from ops.recovery.finders import Finders
+from ops.recovery.orphans import Finders
 from tests.unit.ops.recovery.engine_answers import answers
 
 __all__ = ["answers"]

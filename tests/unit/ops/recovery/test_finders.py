@@ -33,7 +33,7 @@ from localcloud.testing.kubernetes import config_map, model
 from localcloud.testing.plugins import AZURE_NATIVE as RESOURCES
 from localcloud.testing.plugins import AzureAd
 from ops.access.clients import KubernetesObjects, StackAccess, management_cluster
-from ops.recovery.finders import Finders
+from ops.recovery.orphans import Finders
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from tests.unit.azure_world import IssuedTokens

@@ -12,7 +12,7 @@ import yaml
 
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.world.other_stacks import refuse_half_moves, refuse_moves
+from ops.world.stacks import refuse_half_moves, refuse_moves
 from tests.unit.ops.conftest import FakeEngine, Idstack
 
 _COMPONENT = "idstack:hypershift:HostedCluster"

@@ -10,8 +10,8 @@ from typing import Any, Final, TypeAlias, TypeVar
 from identity.catalogue_rows import Mount
 from identity.credentials.symptom import GENERIC_PLACEHOLDERS, Symptom
 from ops.world.expected import Identity, StateRole
+from ops.world.reader import Subject
 from ops.world.seen import NotReadError, Part, SeenPod, SeenReport, SeenWarning, StackWorld, entry, known
-from ops.world.selection import Subject
 
 
 class Stage(StrEnum):
