@@ -70,7 +70,7 @@ def graph(
             output.write_text(document, encoding="utf-8")
         print(output.absolute())
     console = Screen(as_json=True).console
-    for finding in findings(status.examination.results):
+    for finding in findings(status.results):
         console.print()
         console.print(finding)
     status.require_sound()

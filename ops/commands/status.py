@@ -67,7 +67,8 @@ def status(
             "to be replaced",
             now,
         )
-    if unread := (*shown.managed.unread, *shown.examination.unread_of_identities):
+    # Some backends never show their locks.
+    if unread := (*shown.managed.unread, *shown.unchecked(lambda result: result.identity)):
         raise UnreadError(unread, are_shown=True)
 
 
@@ -88,7 +89,7 @@ def show(engine: Engine, screen: Screen, metrics: Path | None = None, selection:
         raise
     if status.unreachable is not None:
         raise status.unreachable
-    if metrics is not None and status.examination.is_complete:
+    if metrics is not None and status.is_complete:
         write_metrics(metrics, render_metrics(status))
     environment = local_cloud.of(status.stack)
     if screen.as_json:
@@ -104,16 +105,15 @@ def show(engine: Engine, screen: Screen, metrics: Path | None = None, selection:
 
 def _document(status: Status, *, is_local: bool) -> dict[str, Any]:
     """The document of `--json` (docs/reference/json.md)."""
-    examination = status.examination
     return {
         "stack": status.stack,
         "rows": [row.to_json(status.at) for row in status.rows],
         "managedIdentities": status.managed.to_json(),
-        **({"managementCluster": examination.cluster.to_json()} if examination.cluster is not None else {}),
+        **({"managementCluster": status.cluster.to_json()} if status.cluster is not None else {}),
         **({"serviceAccounts": [row.to_json() for row in status.accounts]} if status.accounts else {}),
         **({"providers": {plugin.name: plugin.kind for plugin in plugins.installed()}} if is_local else {}),
-        "findings": [finding.to_json() for finding in examination.findings],
-        "unread": list(examination.unread),
+        "findings": [finding.to_json() for finding in status.findings],
+        "unread": list(status.unchecked()),
     }
 
 
@@ -124,13 +124,13 @@ def _print(status: Status, environment: LocalEnvironment | None, console: Consol
         shown.append(tokens(status.accounts))
     if status.managed.rows:
         shown.append(managed_identities_table(status.managed.rows))
-    if any(condition.is_shown for condition in status.cluster.conditions):
-        shown.append(conditions_table(status.cluster.conditions))
-    if status.cluster.mounts:
-        shown.append(mounts_table(status.cluster.mounts))
+    if any(condition.is_shown for condition in status.cluster_state.conditions):
+        shown.append(conditions_table(status.cluster_state.conditions))
+    if status.cluster_state.mounts:
+        shown.append(mounts_table(status.cluster_state.mounts))
     if status.unread:
         shown.append("\n".join(f"not read: {why}" for why in status.unread))
-    for number, part in enumerate([*shown, *findings(status.examination.results)]):
+    for number, part in enumerate([*shown, *findings(status.results)]):
         if number:
             console.print()
         console.print(part)
@@ -146,7 +146,7 @@ def render_metrics(status: Status) -> bytes:
     Whether something is broken is the doctor's result for an identity of a hosted cluster, or for the whole stack;
     unknown results have no metric.
     """
-    stack, now, is_broken = status.stack, status.at, status.examination.is_broken
+    stack, now, is_broken = status.stack, status.at, status.is_broken
     registry = CollectorRegistry()
 
     def gauge(name: str, meaning: str, labels: Sequence[str] = ("stack", "cluster", "identity")) -> Gauge:
@@ -178,7 +178,7 @@ def render_metrics(status: Status) -> bytes:
             signs_in.labels(*where).set(row.is_green)
     for managed_identity in status.managed.rows:
         wrong.labels(stack, managed_identity.cluster, managed_identity.identity).set(managed_identity.is_wrong)
-    for (cluster, identity), versions in by_identity(status.cluster.mounts).items():
+    for (cluster, identity), versions in by_identity(status.cluster_state.mounts).items():
         states = {version.state for version in versions}
         if states & {"current", "old"}:
             old.labels(stack, cluster, identity).set("old" in states)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -77,20 +77,14 @@ class Examination:
         return tuple(result for result in self.results if result.status is CheckStatus.BROKEN)
 
     @property
-    def unread(self) -> tuple[str, ...]:
-        """Why checks were not possible, each reason once."""
-        reasons = (result.evidence for result in self.results if result.status is CheckStatus.NOT_CHECKED)
-        return tuple(dict.fromkeys(reasons))
+    def cluster_state(self) -> ClusterState:
+        """What was read of the management cluster; empty without one."""
+        return self.cluster or ClusterState()
 
-    @property
-    def unread_of_identities(self) -> tuple[str, ...]:
-        """The same of checks of an identity; some backends never show their locks."""
-        return replace(self, results=tuple(result for result in self.results if result.identity)).unread
-
-    def unread_of(self, cluster: str, identity: str) -> tuple[str, ...]:
-        """The same of one identity."""
-        own = (result for result in self.results if (result.cluster, result.identity) == (cluster, identity))
-        return replace(self, results=tuple(own)).unread
+    def unchecked(self, is_meant: Callable[[CheckResult], object] = bool) -> tuple[str, ...]:
+        """Why these checks were not possible, each reason once."""
+        unchecked = (result for result in self.results if result.status is CheckStatus.NOT_CHECKED)
+        return tuple(dict.fromkeys(result.evidence for result in unchecked if is_meant(result)))
 
     @property
     def is_complete(self) -> bool:
@@ -159,8 +153,8 @@ def examine(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Status:
-    """What `status` and `graph` show of a stack at one moment: its outputs, what was read of them, and the findings.
+class Status(Examination):
+    """What `status` and `graph` show of a stack at one moment: its outputs, what was read of them, and its examination.
 
     `unreachable` says why there are no probes.
     """
@@ -171,22 +165,12 @@ class Status:
     rows: Sequence[Row]
     accounts: Sequence[TokenRow]
     resources: Collection[StateResource]
-    examination: Examination = field(default_factory=Examination)
     unreachable: CommandError | None = None
-
-    @property
-    def cluster(self) -> ClusterState:
-        """What was read of the management cluster; empty without one."""
-        return self.examination.cluster or ClusterState()
-
-    @property
-    def managed(self) -> ManagedIdentities:
-        return self.examination.managed
 
     @property
     def unread(self) -> tuple[str, ...]:
         """Why something was not read, each reason once."""
-        return tuple(dict.fromkeys((*self.managed.unread, *self.cluster.unread, *self.examination.unread)))
+        return tuple(dict.fromkeys((*self.managed.unread, *self.cluster_state.unread, *self.unchecked())))
 
     def require_sound(self) -> None:
         """Raise CommandError if an identity cannot sign in or is missing, for findings, and without the probes."""
@@ -204,8 +188,8 @@ class Status:
                 f"these managed identities are missing in Azure or replaced: {', '.join(wrong)}; "
                 f"`.venv/bin/idstack up --stack {self.stack} --refresh` creates them again"
             )
-        if self.examination.findings:
-            problem = "there are findings" if self.examination.is_complete else "the stack is not complete"
+        if self.findings:
+            problem = "there are findings" if self.is_complete else "the stack is not complete"
             raise CommandError(f"{problem}: {doctor} also checks the pods' sign-ins")
 
 
@@ -217,13 +201,13 @@ def read_status(engine: Engine, selection: Selection = EVERYTHING) -> Status:
     probes = None if isinstance(results, Unread) else results
     accounts = running_token_rows(outputs, probes)
     return Status(
+        **vars(examination),
         stack=engine.stack,
         at=datetime.now(UTC),
         outputs=outputs,
         rows=selection.of_rows(rows(outputs, probes)),
         accounts=[row for row in accounts if selection.has(row.of.cluster, row.of.row.field)],
         resources=engine.resources(),
-        examination=examination,
         unreachable=CommandError(results.why) if isinstance(results, Unread) else None,
     )
 

@@ -10,9 +10,9 @@ from typing import Final
 from identity import resource_types, roles
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL, WORKLOAD
 from identity.catalogue_rows import ControlPlaneIdentity, DataPlaneIdentity, OptionalManagedIdentity
-from identity.outputs import HostedClusterOutput, StackOutputs
+from identity.outputs import HostedClusterOutput
 from ops.doctor.checks.check import CheckResult
-from ops.doctor.examination import Examination, Status
+from ops.doctor.examination import Status
 from ops.graph.model import (
     GraphEdge,
     GraphNode,
@@ -58,18 +58,19 @@ _WRONG: Final = {"old": "the mounted version is old", "not mounted": "nothing is
 
 def build(sources: Status) -> IdentityGraph:
     """The graph; hosted clusters and identities are in the order of `status`."""
-    assembly = _Assembly(sources.stack, grants(sources.resources), sources.examination)
-    _add_shared(assembly, sources.outputs)
+    assembly = _Assembly(sources, grants(sources.resources))
+    _add_shared(assembly)
     for name, described in sources.outputs.get("hostedClusters", {}).items():
-        _add_cluster(assembly, sources, name, described)
+        _add_cluster(assembly, name, described)
     probes = () if sources.unreachable is None else (f"the credential probes: {sources.unreachable}",)
     nodes, edges = tuple(assembly.nodes.values()), tuple(assembly.edges)
     return IdentityGraph(sources.stack, sources.at, nodes, edges, (*probes, *sources.unread))
 
 
-def _add_shared(assembly: _Assembly, outputs: StackOutputs[str]) -> None:
+def _add_shared(assembly: _Assembly) -> None:
     """Add the vault and the key-vault-user, whose role on a shared vault is in the state of the shared stack."""
-    vault_id, client_id = outputs.get("keyVaultId"), outputs.get("keyVaultUserClientId")
+    outputs = assembly.sources.outputs
+    vault_id = outputs.get("keyVaultId")
     vault = GraphNode(
         id=VAULT,
         kind=NodeKind.VAULT,
@@ -83,23 +84,23 @@ def _add_shared(assembly: _Assembly, outputs: StackOutputs[str]) -> None:
         kind=NodeKind.KEY_VAULT_USER,
         name=ownership.KEY_VAULT_USER.identity,
         detail=", ".join(dict.fromkeys(grant.role for grant in held)),
-        facts=facts(client_ID=client_id),
+        facts=facts(client_ID=outputs.get("keyVaultUserClientId")),
     )
-    assembly.add(_with_findings(vault, tuple(assembly.examination.of(None, None, "vault"))))
-    assembly.add(_with_findings(user, tuple(assembly.examination.of(None, None, "reader-role"))))
+    assembly.add(_with_findings(vault, tuple(assembly.sources.of(None, None, "vault"))))
+    assembly.add(_with_findings(user, tuple(assembly.sources.of(None, None, "reader-role"))))
     for grant in held:
         role = assembly.reader_role(grant)
         if vault_id is not None and grant.scope.lower() == vault_id.lower():
             assembly.connect(role, Relation.AT, VAULT)
 
 
-def _add_cluster(assembly: _Assembly, sources: Status, name: str, described: HostedClusterOutput[str]) -> None:
-    cluster = node_id(NodeKind.HOSTED_CLUSTER, name)
+def _add_cluster(assembly: _Assembly, name: str, described: HostedClusterOutput[str]) -> None:
+    sources, cluster = assembly.sources, node_id(NodeKind.HOSTED_CLUSTER, name)
     # Its place is before its identities, whose health it takes.
     assembly.add(GraphNode(id=cluster, kind=NodeKind.HOSTED_CLUSTER, name=name))
-    mounted = by_identity(sources.cluster.mounts)
+    mounted = by_identity(sources.cluster_state.mounts)
     identities = [
-        _add_control_plane_identity(assembly, row, mounted.get((name, row.identity), ()), sources.at)
+        _add_control_plane_identity(assembly, row, mounted.get((name, row.identity), ()))
         for row in sources.rows
         if row.cluster == name
     ]
@@ -119,7 +120,7 @@ def _add_cluster(assembly: _Assembly, sources: Status, name: str, described: Hos
         f"{condition.type} is {condition.status}: {condition.message or condition.reason}": (
             Health.WARNING if "Progressing" in condition.type or condition.status == "Unknown" else Health.ERROR
         )
-        for condition in sources.cluster.conditions
+        for condition in sources.cluster_state.conditions
         if condition.cluster == name and not condition.is_expected
     }
     nodes = [assembly.nodes[identity] for identity in identities]
@@ -192,15 +193,17 @@ def _is_wrong(state: State | None) -> bool:
     return state is not None and _HEALTH[state] is Health.ERROR
 
 
-def _add_control_plane_identity(assembly: _Assembly, row: Row, mounted: Sequence[MountedVersion], now: datetime) -> str:
+def _add_control_plane_identity(assembly: _Assembly, row: Row, mounted: Sequence[MountedVersion]) -> str:
     """Add an identity with its secret, class, pods and roles; `mounted` are its own versions. Returns its id."""
     catalogued, owner = _ROWS[row.identity], ResourceOwner(row.cluster, row.identity)
 
     def findings(*checks: str) -> Sequence[CheckResult]:
-        return tuple(assembly.examination.of(row.cluster, row.identity, *checks))
+        return tuple(assembly.sources.of(row.cluster, row.identity, *checks))
 
-    is_read = assembly.examination.is_made(row.cluster, row.identity, "secret")
-    secret = _with_findings(_secret(row, owner, now, is_read=is_read), findings("secret", "secret-reader"))
+    is_read = assembly.sources.is_made(row.cluster, row.identity, "secret")
+    secret = _with_findings(
+        _secret(row, owner, assembly.sources.at, is_read=is_read), findings("secret", "secret-reader")
+    )
     pods = []
     for name, container, probe, own in _consumers(row, catalogued, mounted):
         # A finding about all pods of the identity names none.
@@ -208,7 +211,7 @@ def _add_control_plane_identity(assembly: _Assembly, row: Row, mounted: Sequence
         about = dict.fromkeys([*(one for one in findings("mount", "pod") if _is_of(one, own)), *silent])
         pods.append(_with_findings(_pod(owner, name, container, probe, own), tuple(about)))
     role_health, role_reason = _proof(row.probes)
-    unread = assembly.examination.unread_of(row.cluster, row.identity)
+    unread = assembly.sources.unchecked(lambda one: (one.cluster, one.identity) == (row.cluster, row.identity))
     identity = replace(
         GraphNode.part(NodeKind.IDENTITY, owner, row.identity),
         detail=catalogued.description,
@@ -365,15 +368,14 @@ def grants(resources: Collection[StateResource]) -> dict[ResourceOwner, list[Rol
 class _Assembly:
     """Nodes by id, and edges, each once and in order of insertion; `grants` are by holder."""
 
-    stack: str
+    sources: Status
     grants: Mapping[ResourceOwner, Sequence[RoleAtScope]]
-    examination: Examination
     nodes: dict[str, GraphNode] = field(default_factory=dict)
     edges: dict[GraphEdge, None] = field(default_factory=dict)
 
     def add(self, node: GraphNode) -> str:
         """Add a node that is not there yet; returns its id."""
-        return self.nodes.setdefault(node.id, with_remedy(node, self.stack)).id
+        return self.nodes.setdefault(node.id, with_remedy(node, self.sources.stack)).id
 
     def connect(self, source: str, relation: Relation, target: str) -> None:
         self.edges[GraphEdge(source, relation, target)] = None

@@ -216,7 +216,7 @@ def _page(folder: Path, conditions: tuple[str, ...] = ("Degraded",)) -> Path:
     sources = world.sources()
     place: Any = {"cluster": "hc1", "identity": ENABLED[0].field, "stage": Stage.PROOF_CALL, "check": "role"}
     lost = CheckResult(**place, status=CheckStatus.BROKEN, evidence="it is gone", fix="`idstack try`")
-    return _written(folder, build(with_results(sources, *sources.examination.results, lost)))
+    return _written(folder, build(with_results(sources, *sources.results, lost)))
 
 
 def _written(folder: Path, graph: IdentityGraph) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -135,7 +135,7 @@ class ExitCode(IntEnum):
     NOT_CHECKED = 3  # nothing is broken, but some checks were not possible
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class CheckResult:
     """The result of a check in one place: its evidence, or why it was not possible, and the fix of a fault."""
 
@@ -183,10 +183,13 @@ def _results(
         is_explained = is_hidden or _is_explained(broken, cluster, identity)
         return CheckStatus.SKIPPED if is_explained else CheckStatus.NOT_CHECKED
 
+    def result(place: Subject, status: CheckStatus, evidence: str = "", fix: str = "") -> CheckResult:
+        return CheckResult(place.cluster, place.identity, check.stage, check.name, status, evidence, fix)
+
     try:
         places = list(check.places(world))
     except NotReadError as reason:
-        yield _result(check, WholeStack(), None, unmade(None, None), str(reason))
+        yield result(WholeStack(), unmade(None, None), str(reason))
         return
     for place in places:
         try:
@@ -194,15 +197,15 @@ def _results(
         except NotReadError as reason:
             status = unmade(place.cluster, place.identity)
             missing = f" (requires {check.needs[0]})" if reason.is_forbidden else ""
-            yield _result(check, place, None, status, f"{reason}{missing}")
+            yield result(place, status, f"{reason}{missing}")
             continue
         if not faults:
-            yield _result(check, place, None, CheckStatus.OK)
+            yield result(place, CheckStatus.OK)
         for fault in faults:
             cluster = fault.cluster or place.cluster
             is_explained = _is_explained(broken, cluster, place.identity)
             status = CheckStatus.SKIPPED if is_explained else CheckStatus.BROKEN
-            yield _result(check, place, cluster, status, fault.evidence, fault.fix)
+            yield replace(result(place, status, fault.evidence, fault.fix), cluster=cluster)
 
 
 def _is_explained(broken: Iterable[CheckResult], cluster: str | None, identity: str | None) -> bool:
@@ -215,20 +218,6 @@ def _is_explained(broken: Iterable[CheckResult], cluster: str | None, identity: 
         result.cluster is None
         or (result.cluster == cluster and (identity is None or result.identity in (None, identity)))
         for result in broken
-    )
-
-
-def _result(
-    check: Check, place: Subject, cluster: str | None, status: CheckStatus, evidence: str = "", fix: str = ""
-) -> CheckResult:
-    return CheckResult(
-        cluster=cluster or place.cluster,
-        identity=place.identity,
-        stage=check.stage,
-        check=check.name,
-        status=status,
-        evidence=evidence,
-        fix=fix,
     )
 
 

@@ -13,7 +13,7 @@ from identity.credentials import rfc3339
 from identity.naming import credentials_secret_name, role_definition_id
 from identity.roles import KEY_VAULT_SECRETS_USER_ROLE
 from ops.doctor.checks.check import CheckResult, CheckStatus, Stage
-from ops.doctor.examination import Examination, Status
+from ops.doctor.examination import Status
 from ops.graph.build import build
 from ops.graph.model import IdentityGraph
 from ops.outputs.rows import TokenRow, rows
@@ -90,11 +90,9 @@ class GraphWorld:
             rows=rows(found, None),
             accounts=self.accounts,
             resources=[*user, *self.resources],
-            examination=Examination(
-                examined(found),
-                ClusterState(tuple(self.conditions), tuple(self.mounts), self.unread),
-                ManagedIdentities(tuple(self.managed)),
-            ),
+            results=examined(found),
+            cluster=ClusterState(tuple(self.conditions), tuple(self.mounts), self.unread),
+            managed=ManagedIdentities(tuple(self.managed)),
         )
 
     def graph(self) -> IdentityGraph:
@@ -149,7 +147,7 @@ def examined(outputs: Any) -> tuple[CheckResult, ...]:
 
 def with_results(sources: Status, *results: CheckResult) -> Status:
     """The doctor finds this instead."""
-    return replace(sources, examination=replace(sources.examination, results=results))
+    return replace(sources, results=results)
 
 
 def broken_secret() -> IdentityGraph:

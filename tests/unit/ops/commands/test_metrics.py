@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from ops.commands import status
 from ops.doctor.checks.check import CheckResult, CheckStatus, Stage
-from ops.doctor.examination import Examination, Status
+from ops.doctor.examination import Status
 from ops.outputs.rows import Row
 from ops.stack.errors import CommandError
 from ops.world.azure import ManagedIdentities, ManagedIdentityRow
@@ -30,8 +30,8 @@ def shown(
     results: tuple[CheckResult, ...] = (),
 ) -> Status:
     """What `status` shows of a stack with these rows."""
-    examination = Examination(results, ClusterState(mounts=mounts), ManagedIdentities(managed))
-    return Status(stack="dev", at=NOW, outputs={}, rows=rows, accounts=(), resources=(), examination=examination)
+    read = (results, ClusterState(mounts=mounts), ManagedIdentities(managed))
+    return Status(*read, stack="dev", at=NOW, outputs={}, rows=rows, accounts=(), resources=())
 
 
 def samples(*rows: Row, **more: Any) -> dict[str, list[tuple[dict[str, str], float]]]:

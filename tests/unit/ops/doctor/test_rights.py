@@ -140,7 +140,7 @@ def test_a_cluster_that_cannot_be_read_leaves_its_identities_unread_and_azures_c
 
     found = examine(Engine("dev"), {})
 
-    assert found.unread_of_identities == found.unread != ()
+    assert found.unchecked(lambda result: result.identity) == found.unchecked() != ()
     assert {found.is_broken("hc1", identity.identity) for identity in known(healthy.state).identities} == {False}
 
 

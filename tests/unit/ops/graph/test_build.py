@@ -63,7 +63,7 @@ def behind(graph: IdentityGraph, node: GraphNode, relation: Relation) -> list[Gr
 def probed(world: GraphWorld, *results: ProbeResult, found: CheckResult | None = None) -> IdentityGraph:
     """The graph with these probes of each identity, and one more result of the doctor."""
     sources = world.sources()
-    examined = with_results(sources, *sources.examination.results, *([found] if found else ()))
+    examined = with_results(sources, *sources.results, *([found] if found else ()))
     return build(replace(examined, rows=[replace(row, probes=results) for row in sources.rows]))
 
 
