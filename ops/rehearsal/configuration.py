@@ -9,9 +9,8 @@ from __future__ import annotations
 import copy
 import re
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -36,33 +35,27 @@ _SUCCESSES: Final = 5
 _PLACEHOLDER: Final = ["sleep", "infinity"]
 
 
-@dataclass(frozen=True)
-class Names:
-    """The names of the stacks: their own, and those in the rehearsal."""
+def local_names(stacks: Collection[str]) -> dict[str, str]:
+    """The names in the rehearsal by the stacks' own; a local stack keeps its name.
 
-    stacks: tuple[str, ...]
+    The others are `local-<name>`, with a number to make it unique.
+    """
+    names = {name: name for name in stacks if is_local(name)}
+    for stack in (name for name in stacks if name not in names):
+        stem = name = "-".join([LOCAL_STACK, *re.findall("[a-z0-9]+", stack.lower())])
+        number = 2
+        while name in names.values():
+            name, number = f"{stem}-{number}", number + 1
+        names[stack] = name
+    return names
 
-    def local(self, stack: str) -> str:
-        """The name in the rehearsal: `local-<name>`, with a number to make it unique; a local stack keeps its name."""
-        return self._local[stack]
 
-    @cached_property
-    def _local(self) -> Mapping[str, str]:
-        local_names: dict[str, str] = {name: name for name in self.stacks if is_local(name)}
-        for stack in (name for name in self.stacks if name not in local_names):
-            stem = name = "-".join([LOCAL_STACK, *re.findall("[a-z0-9]+", stack.lower())])
-            number = 2
-            while name in local_names.values():
-                name, number = f"{stem}-{number}", number + 1
-            local_names[stack] = name
-        return local_names
-
-    def own(self, text: str) -> str:
-        """The text with the stacks' own names in place of the rehearsal's."""
-        for stack, name in sorted(self._local.items(), key=lambda names: -len(names[1])):
-            if stack != name:
-                text = text.replace(name, stack)
-        return text
+def with_own_names(text: str, names: Mapping[str, str]) -> str:
+    """The text with the stacks' own names in place of the rehearsal's."""
+    for stack, name in sorted(names.items(), key=lambda pair: -len(pair[1])):
+        if stack != name:
+            text = text.replace(name, stack)
+    return text
 
 
 @dataclass(frozen=True)
@@ -111,7 +104,9 @@ def families(
     return family(stack, before) or tuple(name for name in at_head if name in before), at_head
 
 
-def copy_configuration(stack: str, document: Mapping[str, Any], names: Names, directory: Path, seed: int) -> StackCopy:
+def copy_configuration(
+    stack: str, document: Mapping[str, Any], names: Mapping[str, str], directory: Path, seed: int
+) -> StackCopy:
     """Copy a stack's configuration; documents of managed identities will be in `directory`.
 
     Leaves out encrypted values of other namespaces: they are for default providers, which every stack disables. Raises
@@ -136,11 +131,11 @@ def copy_configuration(stack: str, document: Mapping[str, Any], names: Names, di
         raise CommandError(for_stack(f"{stack}: {error}", stack)) from None
     whole = {**config, **{f"{prefix}{key}": value for key, value in changed.items()}}
     left_out = (*(f"{key}: encrypted, and not a key of this project" for key in foreign), *copier.left_out)
-    return StackCopy(stack, names.local(stack), {"config": whole}, settings, copier.documents, left_out)
+    return StackCopy(stack, names[stack], {"config": whole}, settings, copier.documents, left_out)
 
 
 class _Copier:
-    def __init__(self, config: dict[str, Any], names: Names, directory: Path, seed: int) -> None:
+    def __init__(self, config: dict[str, Any], names: Mapping[str, str], directory: Path, seed: int) -> None:
         self.documents: dict[str, str] = {}
         self.left_out: list[str] = []
         self._config = config
@@ -155,9 +150,9 @@ class _Copier:
         config |= {"cloud": LOCAL_CLOUD, "tenantId": LOCAL_TENANT_ID, "subscriptionId": LOCAL_SUBSCRIPTION_ID}
         if isinstance(shared := config.get(_SHARED), str) and shared:
             bare = shared.rpartition("/")[2]
-            if bare not in self._names.stacks:
+            if bare not in self._names:
                 raise CommandError(f"sharedStack names {bare}, which has no Pulumi.{bare}.yaml to rehearse with")
-            config[_SHARED] = f"organization/{NAMESPACE}/{self._names.local(bare)}"
+            config[_SHARED] = f"organization/{NAMESPACE}/{self._names[bare]}"
         if isinstance(user := config.get("keyVaultUser"), dict) and user.get("source") == "created":
             self.left_out.append("keyVaultUser: it is attached to the nodes as soon as it exists, without a command")
         self._cluster(config.get("managementCluster"))

@@ -16,7 +16,7 @@ from identity.outputs import StackOutputs
 from identity.settings.rules.credential_loss import find_losses
 from identity.settings.schema.problems import NAMESPACE
 from ops.outputs.plan import Operation, ResourceStep
-from ops.rehearsal.configuration import Names, StackCopy, copy_configuration, families
+from ops.rehearsal.configuration import StackCopy, copy_configuration, families, local_names, with_own_names
 from ops.rehearsal.report import CredentialLoss, Rehearsal, Restart, moves
 from ops.rehearsal.sign_ins import (
     CredentialMount,
@@ -86,8 +86,9 @@ class _Run:
         if plan.stack not in after:
             raise CommandError(f"there is no Pulumi.{plan.stack}.yaml at {head.name}")
         at_base, at_head = families(plan.stack, before, after)
-        self._names = Names(tuple(dict.fromkeys((*at_base, *at_head))))
-        self._result = Rehearsal(plan.stack, base.name, head.name, plan.seed, self._names.stacks)
+        stacks = tuple(dict.fromkeys((*at_base, *at_head)))
+        self._names = local_names(stacks)
+        self._result = Rehearsal(plan.stack, base.name, head.name, plan.seed, stacks)
         own = after[plan.stack].get("config") or {}
         self._ids = {
             LOCAL_TENANT_ID: str(own.get(f"{NAMESPACE}:tenantId", LOCAL_TENANT_ID)),
@@ -232,7 +233,7 @@ class _Run:
     def _own(self, text: str) -> str:
         for local, own in self._ids.items():
             text = text.replace(local, own)
-        return self._names.own(text)
+        return with_own_names(text, self._names)
 
     @contextmanager
     def _timed(self, name: str, *, shown: bool = True) -> Iterator[None]:

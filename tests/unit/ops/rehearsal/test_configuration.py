@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
-from ops.rehearsal.configuration import Names, copy_configuration, families, family
+from ops.rehearsal.configuration import copy_configuration, families, family, local_names, with_own_names
 from ops.stack.environment import is_local
 from ops.stack.errors import CommandError
 from tests.unit.ops.rehearsal.world import DOCUMENTS, OWN, SUBSCRIPTION, cluster, copy_of, stack_file
@@ -30,7 +30,7 @@ def config_of(document: dict[str, Any], **names: Any) -> dict[str, Any]:
     [("dev", 600), ("stage", 600), ("prod", 900), ("local", 60), ("local-both", 60), ("local-hypershift", 60)],
 )
 def test_every_stack_of_this_project_can_be_copied(stack: str, timeout: int) -> None:
-    copy = copy_configuration(stack, stack_file(stack), Names((stack,)), DOCUMENTS, 1)
+    copy = copy_configuration(stack, stack_file(stack), local_names((stack,)), DOCUMENTS, 1)
 
     propagation = copy.settings.credentials.propagation
     assert copy.settings.tenant_id == LOCAL_TENANT_ID
@@ -197,10 +197,10 @@ def test_the_shared_stack_is_named_as_in_the_rehearsal() -> None:
 
 @given(st.lists(_STACK_NAMES, unique=True, min_size=1, max_size=6))
 def test_every_stack_has_a_local_name_of_its_own(stacks: list[str]) -> None:
-    names = Names(tuple(stacks))
-    found = [names.local(stack) for stack in stacks]
+    names = local_names(stacks)
+    found = [names[stack] for stack in stacks]
 
     assert len(set(found)) == len(stacks)
     assert all(is_local(name) for name in found)
-    own = Names(("prod", "prod-hc1")).own("urn:pulumi:local-prod-hc1::x and local-prod")
+    own = with_own_names("urn:pulumi:local-prod-hc1::x and local-prod", local_names(("prod", "prod-hc1")))
     assert own == "urn:pulumi:prod-hc1::x and prod", "the report speaks of the stacks' own names"

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from ops.outputs.plan import Operation, ResourceStep
 from ops.rehearsal import report
-from ops.rehearsal.configuration import Names, StackCopy, copy_configuration
+from ops.rehearsal.configuration import StackCopy, copy_configuration, local_names
 from ops.rehearsal.report import ClusterMove, CredentialLoss, Rehearsal, Restart, moves
 from ops.rehearsal.sign_ins import SignIns
 from ops.rehearsal.world import left
@@ -150,7 +150,7 @@ def test_what_azure_keeps_is_not_left_behind() -> None:
     assert left(before, frozenset({("arm", "/new")})) == (["arm /new", "arm /seeded, which does not exist"], [])
 
 
-_NAMES = Names(("dev", "hc1-dev", "other"))
+_NAMES = local_names(("dev", "hc1-dev", "other"))
 _FIRST = cluster()
 _SECOND = cluster(name="hc2", infraID="hc2-dev", issuerURL="https://hc2oidc.blob.core.windows.net/hc2oidc")
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import yaml
 
-from ops.rehearsal.configuration import Names, StackCopy, copy_configuration
+from ops.rehearsal.configuration import StackCopy, copy_configuration, local_names
 
 _ROOT: Final = Path(__file__).parents[4]
 DOCUMENTS: Final = Path("/run/documents")
@@ -43,4 +43,4 @@ def cluster(stack: str = "stage", /, **changes: Any) -> dict[str, Any]:
 
 def copy_of(document: dict[str, Any], stack: str = "dev", *others: str, seed: int = 1) -> StackCopy:
     """The copy of one stack's file in a rehearsal of it and `others`."""
-    return copy_configuration(stack, document, Names((stack, *others)), DOCUMENTS, seed)
+    return copy_configuration(stack, document, local_names((stack, *others)), DOCUMENTS, seed)
