@@ -30,13 +30,6 @@ _DATA_PLANE: Final = ("--data-plane-identities-file", "data-plane-identities.jso
 _WORKLOAD: Final = ("--workload-identities-file", "workload-identities.json")
 _INFRA: Final = ("--infra-json", "infra.json")
 _MANIFEST: Final = "hosted-cluster.yaml"
-# The fields of `spec` that a HostedCluster needs and the stack may not know.
-_TO_ADD: Final = {
-    "release": "spec.release.image",
-    "pullSecret": "spec.pullSecret.name",
-    "serviceAccountSigningKey": "spec.serviceAccountSigningKey.name",
-}
-
 # `ObjectEncoding` in cmd/cluster/azure/create.go:32, which overwrites that of a file (:387-395).
 _ENCODING: Final = "utf-8"
 # Key of the only private access that the CLI supports.
@@ -155,32 +148,20 @@ class HostedClusterExport:
             "metadata": {"name": self.name, "namespace": self._described["namespace"], **base["metadata"]},
             "spec": {**base["spec"], **self._spec},
         }
-        to_add = [place for field, place in _TO_ADD.items() if field not in document["spec"]]
+        to_add = [place for field, place in _TABLES["toAdd"].items() if field not in document["spec"]]
         notes = f"# Add {', '.join(to_add)}.\n" if to_add else ""
         return self._directory / _MANIFEST, notes + yaml_text.dump(document)
 
     @property
     def create(self) -> CliCommand:
         """`hypershift create cluster azure`, which creates the missing infrastructure."""
-        azure, files = self._azure, self.files
+        files = self.files
         flags = {
-            "--infra-id": self._spec["infraID"],
-            "--location": azure["location"],
-            "--resource-group-name": azure["resourceGroup"],
-            "--vnet-id": azure["vnetID"],
-            "--subnet-id": azure["subnetID"],
-            "--network-security-group-id": azure["securityGroupID"],
+            **{flag: self._infrastructure[key] for flag, key in _TABLES["infrastructure"].items()},
             **({"--dns-zone-rg-name": group} if (group := self._described.get("dnsZoneResourceGroup")) else {}),
             **{flag: str(files[flag][0]) for (flag, _), _ in self._identity_files()},
         }
-        fixed = {
-            # create_basic_hosted_cluster.sh:67,74,75,81
-            "--node-pool-replicas": "2",
-            "--marketplace-publisher": "azureopenshift",
-            "--marketplace-offer": "aro4",
-            "--diagnostics-storage-account-type": "Managed",
-        }
-        return self._command(flags, fixed, "--generate-ssh", _OF_A_CLUSTER)
+        return self._command(flags, _TABLES["fixed"], "--generate-ssh", _OF_A_CLUSTER)
 
     @property
     def render(self) -> CliCommand | None:
@@ -293,6 +274,18 @@ class HostedClusterExport:
         return {"kmsClientID": (kms["kms"] if self.is_managed else kms["workloadIdentity"])["clientID"]}
 
     @property
+    def _infrastructure(self) -> dict[str, str]:
+        azure = self._azure
+        return {
+            "region": azure["location"],
+            "resourceGroupName": azure["resourceGroup"],
+            "vnetID": azure["vnetID"],
+            "subnetID": azure["subnetID"],
+            "infraID": self._spec["infraID"],
+            "securityGroupID": azure["securityGroupID"],
+        }
+
+    @property
     def _identities(self) -> Any:
         return self._azure["azureAuthenticationConfig"]["managedIdentities"]
 
@@ -328,23 +321,17 @@ class HostedClusterExport:
 
     def _infra(self) -> dict[str, Any]:
         """As `hypershift create infra azure` writes it (CreateInfraOutput of `cmd/infra/azure/types.go:31`)."""
-        azure = self._azure
         identities = (
             {
                 "controlPlaneMIs": {"controlPlane": self._identities["controlPlane"]},
                 "dataPlaneIdentities": self._identities["dataPlane"],
             }
             if self.is_managed
-            else {"workloadIdentities": azure["azureAuthenticationConfig"]["workloadIdentities"]}
+            else {"workloadIdentities": self._azure["azureAuthenticationConfig"]["workloadIdentities"]}
         )
         return {
             **self._dns,
-            "region": azure["location"],
-            "resourceGroupName": azure["resourceGroup"],
-            "vnetID": azure["vnetID"],
-            "subnetID": azure["subnetID"],
-            "infraID": self._spec["infraID"],
-            "securityGroupID": azure["securityGroupID"],
+            **self._infrastructure,
             **identities,
             **self._kms_client_id(),
         }
