@@ -113,8 +113,8 @@ def _data(graph: IdentityGraph) -> str:
     """The JSON form, without a character that could end its element."""
     document = {
         **graph.to_json(),
-        "kinds": {kind.value: word for kind, word in KINDS.items()},
-        "healths": {health.value: word for health, word in HEALTHS.items()},
+        "kinds": dict(KINDS),
+        "healths": dict(HEALTHS),
     }
     text = json.dumps(document, ensure_ascii=True, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

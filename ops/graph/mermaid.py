@@ -7,34 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from ops.graph.model import HEALTHS, KINDS, GraphNode, Health, IdentityGraph, NodeKind, Relation, first_expiry
+from ops.graph.model import HEALTHS, KINDS, TABLES, GraphNode, Health, IdentityGraph, NodeKind, first_expiry
 from ops.graph.svg import WHOLE
 
-# Brackets around a label, which are the shape of a node.
-_SHAPES: Final = {
-    NodeKind.HOSTED_CLUSTER: ('(["', '"])'),
-    NodeKind.VAULT: ('[("', '")]'),
-    NodeKind.ROLE: ('{{"', '"}}'),
-    NodeKind.POD: ('[["', '"]]'),
-    NodeKind.SERVICE_ACCOUNT: ('[["', '"]]'),
-}
-_ARROWS: Final = {
-    Relation.USES: "-->",
-    Relation.STORED_IN: "-->",
-    Relation.FETCHED_BY: "-->",
-    Relation.MOUNTED_IN: "-->",
-    Relation.FETCHES_AS: "-. as .->",
-    Relation.TRUSTS: "-- trusts -->",
-    Relation.HOLDS: "-- holds -->",
-    Relation.AT: "-- at -->",
-}
-# Their text has enough contrast on GitHub's light and dark pages.
-_CLASSES: Final = (
-    "classDef ok fill:#dafbe1,stroke:#1a7f37,color:#0b3d1a",
-    "classDef warning fill:#fff8c5,stroke:#9a6700,color:#4d2d00",
-    "classDef error fill:#ffebe9,stroke:#cf222e,color:#82071e",
-    "classDef unknown fill:#f6f8fa,stroke:#6e7781,color:#24292f,stroke-dasharray:4 3",
-)
 # Characters that Mermaid or HTML may interpret. Mermaid's escape is `#<code>;`.
 _SPECIAL: Final = re.compile(r"[^A-Za-z0-9 .,:/_()-]")
 
@@ -42,7 +17,7 @@ _SPECIAL: Final = re.compile(r"[^A-Za-z0-9 .,:/_()-]")
 def document(graph: IdentityGraph) -> str:
     """A flowchart; each of many hosted clusters is one node."""
     lines = _overview(graph) if len(graph.clusters) > WHOLE else _whole(graph)
-    return "\n".join(["flowchart LR", *(f"  {line}" for line in (*lines, *_CLASSES)), ""])
+    return "\n".join(["flowchart LR", *(f"  {line}" for line in (*lines, *TABLES["classes"])), ""])
 
 
 def _overview(graph: IdentityGraph) -> Iterator[str]:
@@ -66,7 +41,7 @@ def _whole(graph: IdentityGraph) -> Iterator[str]:
         yield "end"
     yield from (_described(ids[node.id], node) for node in graph.nodes if node.cluster is None)
     for edge in graph.edges:
-        if arrow := _ARROWS.get(edge.relation):
+        if arrow := TABLES["arrows"].get(edge.relation):
             yield f"{ids[edge.source]} {arrow} {ids[edge.target]}"
 
 
@@ -75,7 +50,7 @@ def _described(name: str, node: GraphNode) -> str:
 
 
 def _node(name: str, node: GraphNode, words: list[str]) -> str:
-    begin, end = _SHAPES.get(node.kind, ('["', '"]'))
+    begin, end = TABLES["shapes"].get(node.kind, ('["', '"]'))
     health = f":::{node.health}" if node.health else ""
     return f"{name}{begin}{'<br>'.join(_text(word) for word in dict.fromkeys(words) if word)}{end}{health}"
 

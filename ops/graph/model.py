@@ -7,14 +7,16 @@ no value of a secret.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Final, Self, TypeAlias
 from urllib.parse import quote
 from xml.sax.saxutils import escape
 
+from identity import yaml_text
 from identity.credentials import rfc3339
 from ops.world.ownership import ResourceOwner
 
@@ -198,23 +200,15 @@ class IdentityGraph:
         }
 
 
-# Each health has a mark of its own form, in a circle of radius 8 around the origin.
-_MARKS: Final = {
-    Health.OK: "M-3.6 .2 -1.1 2.8 3.6 -2.6",
-    Health.WARNING: "M0 -4.2V1M0 3.6V3.7",
-    Health.ERROR: "M-2.9 -2.9 2.9 2.9M2.9 -2.9 -2.9 2.9",
-    Health.UNKNOWN: "M-2.4 -1.6C-2.4 -4.6 2.4 -4.6 2.4 -1.7 2.4 0 0 0 0 1.6M0 4V4.1",
-}
-
 # Everything but Char of XML 1.0, and the controls that HTML reports as errors.
 _FORBIDDEN: Final = re.compile("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufdcf\ufdf0-\ufffd\U00010000-\U0010ffff]")
 
 
 def mark(health: Health, x: float, y: float) -> str:
-    """The mark of a health with its middle at a point."""
+    """The mark of a health, in a circle of radius 8 with its middle at a point."""
     return (
         f'<g class="mark {health}" transform="translate({number(x)} {number(y)})"><circle r="8"/>'
-        f'<path d="{_MARKS[health]}"/></g>'
+        f'<path d="{TABLES["marks"][health]}"/></g>'
     )
 
 
@@ -234,35 +228,10 @@ def escaped(text: str) -> str:
     return escape(_FORBIDDEN.sub("\ufffd", text), {'"': "&quot;", "'": "&#39;"})
 
 
-KINDS: Final = {
-    NodeKind.HOSTED_CLUSTER: "HostedCluster",
-    NodeKind.IDENTITY: "identity",
-    NodeKind.SECRET: "Key Vault secret",
-    NodeKind.SECRET_PROVIDER_CLASS: "SecretProviderClass",
-    NodeKind.POD: "pod",
-    NodeKind.SERVICE_ACCOUNT: "service account",
-    NodeKind.ROLE: "role",
-    NodeKind.SCOPE: "scope",
-    NodeKind.VAULT: "key vault",
-    NodeKind.KEY_VAULT_USER: "key-vault-user",
-}
-HEALTHS: Final = {
-    Health.OK: "ok",
-    Health.WARNING: "needs attention",
-    Health.ERROR: "broken",
-    Health.UNKNOWN: "not known",
-}
-
-
-# By the last segment of the type in an ARM id, which Azure writes in more than one case.
-_SCOPE_KINDS: Final = {
-    "subscriptions": "subscription",
-    "resourcegroups": "resource group",
-    "vaults": "key vault",
-    "storageaccounts": "storage account",
-    "registries": "container registry",
-    "userassignedidentities": "managed identity",
-}
+# Words for the kinds and the healths, a mark for each health, and Mermaid's shapes, arrows and colours.
+TABLES: Final[Mapping[str, Any]] = yaml_text.load(Path(__file__).with_name("tables.yaml").read_text(encoding="utf-8"))
+KINDS: Final[Mapping[str, str]] = TABLES["kinds"]
+HEALTHS: Final[Mapping[str, str]] = TABLES["healths"]
 
 
 def scope_name(scope: str) -> tuple[str, str]:
@@ -271,7 +240,7 @@ def scope_name(scope: str) -> tuple[str, str]:
         return scope, "managed HSM"
     kind, _, name = scope.rpartition("/")
     segment = kind.rpartition("/")[2].lower()
-    return name, _SCOPE_KINDS.get(segment, segment)
+    return name, TABLES["scopes"].get(segment, segment)
 
 
 def no_cluster(stack: str) -> str:
