@@ -20,7 +20,7 @@ from identity.azure.records import (
 )
 from identity.azure.registered_certificates import registered
 from identity.catalogue import FEDERATED_AUDIENCE, OPTIONAL, WORKLOAD
-from identity.catalogue_rows import DataPlaneIdentity, OptionalManagedIdentity
+from identity.catalogue_rows import DataPlaneIdentity, FederatedSubject, OptionalManagedIdentity
 from identity.credentials.openid_documents import UnusableIssuerError, keys_of_issuer
 from identity.naming import parse_arm_id, secret_id
 from identity.outputs import ManagedIdentityOutput, StackOutputs
@@ -371,41 +371,29 @@ def _row(
 ) -> ManagedIdentityRow:
     client_id, resource_id = output["clientID"], output["resourceID"]
     state: State = "not known" if isinstance(managed, Unread) else "missing"
-    federated = [FederatedCredential(subject.word, subject.subject, state) for subject in row.subjects]
     if isinstance(managed, SeenManagedIdentity):
         state = "exists" if managed.client_id == client_id else "replaced"
-        federated = list(
-            _credentials_by_name(row, resource_id, managed)
-            if isinstance(row, OptionalManagedIdentity)
-            else _credentials_by_trust(row, issuer, managed)
-        )
     if isinstance(row, OptionalManagedIdentity):
         roles = ", ".join(grant.role.name for grant in row.grants)
     else:
         roles = " or ".join(dict.fromkeys(grant.role.name for grant in (row.hypershift, row.builtin)))
+
+    def credential(subject: FederatedSubject) -> State:
+        """The state of an optional identity's federated credential by its name, of a workload identity's by its trust.
+
+        Adopted credentials of workload identities have names of their own. One with another service account, issuer or
+        audience is `replaced`: Entra ID compares all three.
+        """
+        if not isinstance(managed, SeenManagedIdentity):
+            return state
+        if isinstance(row, OptionalManagedIdentity):
+            name = f"{parse_arm_id(resource_id).name}-{subject.suffix}"
+            known = [found.subject for found in managed.credentials if found.name == name]
+            fits = subject.subject in known
+        else:
+            known = [found.subject for found in managed.credentials if found.subject == subject.subject]
+            fits = managed.trusts(issuer, subject.subject, FEDERATED_AUDIENCE)
+        return "exists" if fits else "replaced" if known else "missing"
+
+    federated = (FederatedCredential(subject.word, subject.subject, credential(subject)) for subject in row.subjects)
     return ManagedIdentityRow(cluster, row.field, client_id, resource_id, roles, state, tuple(federated))
-
-
-def _credentials_by_name(
-    row: OptionalManagedIdentity, resource_id: str, managed: SeenManagedIdentity
-) -> Iterator[FederatedCredential]:
-    """The federated credentials by name; one that trusts another service account is `replaced`."""
-    registered = {credential.name: credential.subject for credential in managed.credentials}
-    for subject in row.subjects:
-        trusted = registered.get(f"{parse_arm_id(resource_id).name}-{subject.suffix}")
-        state: State = "missing" if trusted is None else "exists" if trusted == subject.subject else "replaced"
-        yield FederatedCredential(subject.suffix, subject.subject, state)
-
-
-def _credentials_by_trust(
-    row: DataPlaneIdentity, issuer: str, managed: SeenManagedIdentity
-) -> Iterator[FederatedCredential]:
-    """The federated credentials by their trust, with any name: adopted ones have names of their own.
-
-    One with another issuer or audience for the subject is `replaced`: Entra ID compares all three.
-    """
-    for subject in row.subjects:
-        is_known = any(credential.subject == subject.subject for credential in managed.credentials)
-        fits = managed.trusts(issuer, subject.subject, FEDERATED_AUDIENCE)
-        state: State = "exists" if fits else "replaced" if is_known else "missing"
-        yield FederatedCredential(subject.word, subject.subject, state)
