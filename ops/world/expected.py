@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self, cast
@@ -15,7 +16,7 @@ from identity.naming import control_plane_namespace, resource_group_id, split_ar
 from identity.outputs import ClusterSide, StackOutputs, cluster_side
 from identity.plugin_schema import IssuerDocumentsState, VaultKeyOutputs
 from ops.stack.state import State, StateResource, name_of, outputs_of, resources_in
-from ops.world.ownership import KEY_VAULT_USER, Ownership, ResourceOwner, by_owner
+from ops.world.ownership import KEY_VAULT_USER, Ownership, ResourceOwner
 
 # The Deployments that prove the service accounts of workload identities, by the field of the identity.
 _PROBES: Final = {
@@ -217,15 +218,16 @@ def expected(state: State) -> StackState:
 
 
 class _Resources:
+    """The resources of a state by owner and type, in the order of the state."""
+
     def __init__(self, resources: Sequence[StateResource]) -> None:
-        self._resources = resources
         self._ownership = Ownership.of(resources)
-        self._by_type: dict[str, dict[ResourceOwner, list[StateResource]]] = {}
+        self._by_place: dict[tuple[ResourceOwner, str], list[StateResource]] = defaultdict(list)
+        for resource in resources:
+            self._by_place[self._ownership.owner(resource["urn"]), resource["type"]].append(resource)
 
     def of(self, owner: ResourceOwner, type_token: str) -> Sequence[StateResource]:
-        if type_token not in self._by_type:
-            self._by_type[type_token] = by_owner(self._resources, type_token)
-        return self._by_type[type_token].get(owner, ())
+        return self._by_place.get((owner, type_token), ())
 
     def roles(self, owner: ResourceOwner, holder: ResourceOwner) -> tuple[StateRole, ...]:
         """The role assignments of `holder` among an owner's resources."""
