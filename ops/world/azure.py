@@ -30,7 +30,6 @@ from ops.world.seen import (
     NOT_READ,
     AzureView,
     Part,
-    SeenAddOn,
     SeenApplication,
     SeenIssuer,
     SeenManagedIdentity,
@@ -111,13 +110,13 @@ def _vault(azure: AzureClient, state: StackState) -> VaultRecord | None:
     return None if resource is None else VaultRecord.of(resource)
 
 
-def _add_on(azure: AzureClient, state: StackState) -> SeenAddOn | None:
+def _add_on(azure: AzureClient, state: StackState) -> Mapping[str, Any] | None:
     cluster = state.management_cluster
     resource = azure.resource(cluster, resource_types.CONTAINER_SERVICE_API) if cluster is not None else None
     if resource is None:
         return None
     profile = (resource["properties"].get("addonProfiles") or {}).get(ADD_ON) or {}
-    return SeenAddOn(is_enabled=bool(profile.get("enabled")), config=profile.get("config") or {})
+    return {key: profile[key] for key in ("enabled", "config") if key in profile}
 
 
 def _application(azure: AzureClient, client_id: str) -> SeenApplication | None:

@@ -30,7 +30,6 @@ from ops.world.seen import (
     NOT_READ,
     HostedClusterCondition,
     Part,
-    SeenClass,
     SeenContainer,
     SeenControlPlane,
     SeenHostedCluster,
@@ -249,12 +248,8 @@ def _control_plane(
         conditions = tuple(_conditions(cluster.cluster, document))
         return SeenHostedCluster(spec=document.get("spec") or {}, conditions=conditions)
 
-    def classes() -> dict[str, SeenClass]:
-        specs = {_name(item): item.get("spec") or {} for item in _items(server, _CLASSES.format(cluster.namespace))}
-        return {
-            name: SeenClass(provider=spec.get("provider") or "", parameters=spec.get("parameters") or {})
-            for name, spec in specs.items()
-        }
+    def classes() -> dict[str, Mapping[str, Any]]:
+        return {_name(item): item.get("spec") or {} for item in _items(server, _CLASSES.format(cluster.namespace))}
 
     pods = attempt(
         lambda: [pod for pod in _items(server, f"{core}/pods") if "deletionTimestamp" not in pod["metadata"]]

@@ -156,14 +156,6 @@ class SeenAccess:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SeenAddOn:
-    """The secrets-store add-on of an AKS cluster in ARM."""
-
-    is_enabled: bool
-    config: Mapping[str, str]
-
-
-@dataclass(frozen=True, kw_only=True)
 class SeenPermission:
     """One entry of a role definition: it grants actions that match a pattern and none of its exceptions."""
 
@@ -213,12 +205,6 @@ class SeenManagedIdentity:
         """Whether a credential of it fits such a token: Entra ID compares all three."""
         place = (issuer, subject)
         return any((one.issuer, one.subject) == place and audience in one.audiences for one in self.credentials)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SeenClass:
-    provider: str
-    parameters: Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -404,11 +390,11 @@ class SeenHostedCluster:
 class SeenControlPlane:
     """The namespace of one hosted cluster's control plane.
 
-    `reports` are those of the credential probes, by pod. `hosted_cluster` is None before HyperShift has one, and
-    without HyperShift.
+    `classes` has the `spec` of each SecretProviderClass. `reports` are those of the credential probes, by pod.
+    `hosted_cluster` is None before HyperShift has one, and without HyperShift.
     """
 
-    classes: Mapping[str, SeenClass] | Unread
+    classes: Mapping[str, Mapping[str, Any]] | Unread
     mounts: tuple[SeenMount, ...] | Unread
     pods: tuple[SeenPod, ...] | Unread
     warnings: tuple[SeenWarning, ...] | Unread
@@ -420,14 +406,14 @@ class SeenControlPlane:
 class AzureView:
     """The parts of a world in Azure. In the mappings, None stands for a resource that does not exist.
 
-    `add_on` is the management cluster's, None if there is no such cluster. `secrets` are by name, `roles` by ARM id,
-    `assignments` by the key of an `ExpectedAccess`, `definitions` by the role's GUID, `applications` by client id,
-    `issuers` by address, `managed_identities` by ARM id.
+    `add_on` has `enabled` and `config` of the secrets-store add-on in the profile of the management cluster, None if
+    there is no such cluster. `secrets` are by name, `roles` by ARM id, `assignments` by the key of an `ExpectedAccess`,
+    `definitions` by the role's GUID, `applications` by client id, `issuers` by address, `managed_identities` by ARM id.
     """
 
     vault: VaultRecord | Unread | None = NOT_READ
     secrets: Mapping[str, SecretMetadata | Unread | None] = field(default_factory=dict)
-    add_on: SeenAddOn | Unread | None = NOT_READ
+    add_on: Mapping[str, Any] | Unread | None = NOT_READ
     roles: Mapping[str, RoleAssignmentRecord | Unread | None] = field(default_factory=dict)
     assignments: Mapping[str, tuple[RoleAssignmentRecord, ...] | Unread] = field(default_factory=dict)
     definitions: Mapping[str, SeenRoleDefinition | Unread | None] = field(default_factory=dict)

@@ -60,10 +60,11 @@ def class_(world: StackWorld, identity: Identity) -> Iterator[Fault]:
         "keyvaultName": state.vault_name,
         "tenantId": state.tenant_id,
     }
-    differences = _differences(provider_class.parameters, expected)
-    if provider_class.provider != "azure":
-        differences.append(f"its provider is {provider_class.provider!r}, not 'azure'")
-    differences += _in_objects(provider_class.parameters.get("objects", ""), identity)
+    parameters, provider = provider_class.get("parameters") or {}, provider_class.get("provider") or ""
+    differences = _differences(parameters, expected)
+    if provider != "azure":
+        differences.append(f"its provider is {provider!r}, not 'azure'")
+    differences += _in_objects(parameters.get("objects", ""), identity)
     if differences:
         yield Fault(evidence=f"of {name} in {identity.namespace}, {'; '.join(differences)}", fix=fix)
 
@@ -96,8 +97,7 @@ def secret_rotation(world: StackWorld) -> Iterator[Fault]:
     state, add_on = known(world.state), known(world.add_on)
     if state.management_cluster is None or add_on is None:
         return
-    fault = rotation_fault({"enabled": add_on.is_enabled, "config": add_on.config})
-    if fault is not None:
+    if (fault := rotation_fault(add_on)) is not None:
         cluster = parse_arm_id(state.management_cluster)
         command = rotation_command(cluster.resource_group, cluster.name)
         yield Fault(evidence=f"the secrets-store add-on of {cluster.name}: {fault}", fix=f"`{command}`")
@@ -144,9 +144,9 @@ def mount(world: StackWorld, identity: Identity) -> Iterator[Fault]:
 def _polled_within(world: StackWorld) -> timedelta:
     """The time within which pods get a new version; with the longest interval if the driver's is not known."""
     add_on, interval = world.add_on, LONGEST_POLL
-    if add_on is not None and not isinstance(add_on, Unread) and add_on.is_enabled:
+    if add_on is not None and not isinstance(add_on, Unread) and add_on.get("enabled"):
         with suppress(ValueError):
-            interval = poll_interval(add_on.config)
+            interval = poll_interval(add_on.get("config"))
     return interval + _SLACK
 
 

@@ -13,7 +13,6 @@ from ops.world.expected import StateRole, VaultRecord
 from ops.world.seen import (
     AzureView,
     HostedClusterCondition,
-    SeenAddOn,
     SeenApplication,
     SeenConfiguration,
     SeenContainer,
@@ -116,8 +115,8 @@ def vault(world: StackWorld, /, **changes: Any) -> StackWorld:
 @late
 def add_on(world: StackWorld, /, **config: str) -> StackWorld:
     found = known(world.add_on)
-    assert isinstance(found, SeenAddOn)
-    return replace(world, add_on=replace(found, config={**found.config, **config}))
+    assert found is not None
+    return replace(world, add_on={**found, "config": {**found["config"], **config}})
 
 
 def vault_gone(world: StackWorld) -> StackWorld:
@@ -221,7 +220,7 @@ def class_parameters(**parameters: str) -> Change:
 @late
 def objects(world: StackWorld, old: str, new: str) -> StackWorld:
     found = identity(world, IMPORTED)
-    text = known(worlds.plane(world).classes)[found.secret_provider_class].parameters["objects"]
+    text = known(worlds.plane(world).classes)[found.secret_provider_class]["parameters"]["objects"]
     assert old.format(found.secret) in text
     return class_parameters(objects=text.replace(old.format(found.secret), new))(world)
 

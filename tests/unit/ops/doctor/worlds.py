@@ -21,7 +21,6 @@ from ops.world.expected import ExpectedIssuer, FederatedIdentity, Identity, Stac
 from ops.world.seen import (
     HostedClusterCondition,
     ProbeStep,
-    SeenClass,
     SeenContainer,
     SeenControlPlane,
     SeenHostedCluster,
@@ -159,7 +158,7 @@ def with_secret(world: StackWorld, field: str, **changes: Any) -> StackWorld:
 def with_class(world: StackWorld, field: str, **parameters: str) -> StackWorld:
     """The SecretProviderClass of an identity has other parameters; the pods keep what was mounted before."""
     name, classes = identity(world, field).secret_provider_class, known(plane(world).classes)
-    changed = SeenClass(provider=classes[name].provider, parameters={**classes[name].parameters, **parameters})
+    changed = {**classes[name], "parameters": {**classes[name]["parameters"], **parameters}}
     return with_plane(world, classes={**classes, name: changed})
 
 

@@ -18,7 +18,6 @@ from ops.world.expected import VaultRecord
 from ops.world.seen import (
     AzureView,
     Part,
-    SeenAddOn,
     SeenApplication,
     SeenIssuer,
     SeenManagedIdentity,
@@ -136,8 +135,8 @@ def test_the_add_on_is_whether_it_runs_and_a_vault_its_tenant_kind_of_access_and
     def seen(properties: Any) -> Any:
         return read(FakeAzure({cluster: {"properties": properties}}), Part.ADD_ON).add_on
 
-    assert seen({"addonProfiles": profiles}) == SeenAddOn(is_enabled=True, config=config)
-    assert seen({"addonProfiles": None}) == SeenAddOn(is_enabled=False, config={})
+    assert seen({"addonProfiles": profiles}) == {"enabled": True, "config": config}
+    assert seen({"addonProfiles": None}) == {}
     assert read(FakeAzure(), Part.ADD_ON).add_on is None
 
 

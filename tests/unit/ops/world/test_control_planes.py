@@ -77,7 +77,7 @@ def seen(
 def test_objects_are_taken_as_far_as_the_checks_need_them(server: ApiServer) -> None:
     found = seen(server)
 
-    assert known(found.classes)["managed-azure-ingress"].parameters == {"keyvaultName": "kv"}
+    assert known(found.classes)["managed-azure-ingress"]["parameters"] == {"keyvaultName": "kv"}
     [mount] = known(found.mounts)
     assert (mount.pod, mount.is_mounted, mount.versions) == (POD, True, {"secret/ingress-hc1-json": "1111"})
     [only] = known(found.pods)
