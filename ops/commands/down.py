@@ -16,7 +16,7 @@ from identity.naming import control_plane_namespace
 from identity.outputs import cluster_side
 from ops.access.clients import api_server, deployer
 from ops.commands.local import start_local_cloud
-from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption, inspector
+from ops.commands.options import RunOptions, Screen, inspector, with_options
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.environment import local_paths, project_name
@@ -24,20 +24,16 @@ from ops.stack.errors import CommandError
 from ops.world.stacks import Stacks, refuse_half_moves
 
 
-def down(
-    context: typer.Context,
-    stack: StackOption = DEFAULT_STACK,
-    time_limit: TimeLimitOption = None,
-    as_json: JsonOption = False,
-) -> None:
+@with_options
+def down(context: typer.Context, *, run: RunOptions) -> None:
     """Destroy a stack, and the local cloud with its last stack. Other options go to `pulumi destroy`.
 
     Prompts for the name of a stack on Azure that was not named. Refuses while a namespace of the stack has a control
     plane of HyperShift, or other stacks share its vault. Warns of expired credentials, without which HyperShift cannot
     delete a hosted cluster.
     """
-    screen = Screen(as_json)
-    engine = Engine(stack, output=screen.output, deadline=time_limit)
+    engine, screen = run.opened()
+    stack = run.stack
     others: list[str] = []
     if not engine.is_local:
         _require_named(context, stack)
@@ -52,7 +48,7 @@ def down(
         if not others:
             screen.step("local cloud")
             local_cloud.do("stop", "--remove", output=screen.output)
-    if as_json:
+    if run.as_json:
         screen.document({"stack": stack, "removed": engine.is_local})
     elif others:
         screen.console.print(f"the local cloud stays, because it still has other stacks: {', '.join(others)}")

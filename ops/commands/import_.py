@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -23,7 +24,7 @@ from ops.adoption import entry, files, matching
 from ops.adoption.entry import FoundResources, look_up
 from ops.adoption.files import named_by_iam, named_by_scripts, read_manifest
 from ops.commands.local import prepare
-from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, output_option
+from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, output_option, with_options
 from ops.outputs.tables import counted
 from ops.recovery.orphans import shown
 from ops.stack.engine import Engine
@@ -109,103 +110,96 @@ def _require_own(engine: Engine, type_token: str, name: str, id: str) -> None:
         raise CommandError(f"{id} was not adopted: {why}")
 
 
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions:
+    """The options of a command that looks for the identities of a running hosted cluster."""
+
+    cluster: Annotated[str, typer.Option("--cluster", "-c", help="Name of the HostedCluster.")]
+    infra_id: Annotated[str | None, typer.Option("--infra-id", help="`spec.infraID` of the HostedCluster.")] = None
+    hosted_cluster: Annotated[
+        Path | None, typer.Option("--hosted-cluster", help="The HostedCluster, as `kubectl get -o yaml` prints it.")
+    ] = None
+    output: Annotated[Path | None, output_option("The import file.")] = None
+    stack: StackOption = DEFAULT_STACK
+    as_json: JsonOption = False
+
+
 @import_.command()
+@with_options
 def scripts(
-    cluster: Annotated[str, typer.Option("--cluster", "-c", help="Name of the HostedCluster.")],
     control_plane: Annotated[Path, typer.Option("--cp", help="The scripts' cp-output.json.")],
     data_plane: Annotated[Path, typer.Option("--dp", help="The scripts' dp-output.json.")],
     vault: Annotated[str | None, typer.Option("--vault", help="Name of the vault; that in --cp by default.")] = None,
-    infra_id: Annotated[str | None, typer.Option("--infra-id", help="`spec.infraID` of the HostedCluster.")] = None,
-    hosted_cluster: Annotated[
-        Path | None, typer.Option("--hosted-cluster", help="The HostedCluster, as `kubectl get -o yaml` prints it.")
-    ] = None,
     keep_roles: Annotated[
         bool, typer.Option("--keep-roles", help="Keep roles that are not those of `roles`, as `customRole`.")
     ] = False,
-    output: Annotated[Path | None, output_option("The import file.")] = None,
-    stack: StackOption = DEFAULT_STACK,
-    as_json: JsonOption = False,
+    *,
+    search: SearchOptions,
 ) -> None:
     """Find the identities that HyperShift's scripts created, and write their configuration and an import file.
 
     Nothing changes in Azure or in the stack's state.
     """
-    screen = Screen(as_json)
     named, managed = files.control_plane(control_plane), files.data_plane(data_plane)
     vault_name = vault or named.vault
     if vault_name is None:
         raise CommandError(f"{control_plane} names no vault; give its name with --vault")
-    engine = Engine(stack, output=screen.output)
-    in_files = named_by_scripts(named, managed)
-    with _prepared(engine, screen, cluster, in_files, hosted_cluster, infra_id) as (azure, written, known):
+    with _prepared(search, named_by_scripts(named, managed)) as (engine, azure, written, known):
         existing = look_up(azure, written["subscriptionId"], vault_name, named, managed)
-        configured = entry.values(written, cluster, known, named, existing)
-        plan, matches = _matched(engine, configured, cluster, existing, azure)
-        if keep_roles and (kept := matching.kept_roles(engine.written()["hostedClusters"], cluster, matches)):
+        configured = entry.values(written, search.cluster, known, named, existing)
+        plan, matches = _matched(engine, configured, search.cluster, existing, azure)
+        if keep_roles and (kept := matching.kept_roles(engine.written()["hostedClusters"], search.cluster, matches)):
             configured |= kept
-            plan, matches = _matched(engine, kept, cluster, existing, azure)
-    lines = matching.findings(named, existing, matches)
-    _write(screen, engine, output, configured, matching.import_file(plan, matches), lines)
+            plan, matches = _matched(engine, kept, search.cluster, existing, azure)
+    _write(search, configured, matching.import_file(plan, matches), matching.findings(named, existing, matches))
 
 
 @import_.command()
+@with_options
 def iam(
     path: Annotated[
         Path, typer.Argument(metavar="FILE", help="workload-identities.json of `hypershift create iam azure`.")
     ],
-    cluster: Annotated[str, typer.Option("--cluster", "-c", help="Name of the HostedCluster.")],
-    infra_id: Annotated[str | None, typer.Option("--infra-id", help="`spec.infraID` of the HostedCluster.")] = None,
-    hosted_cluster: Annotated[
-        Path | None, typer.Option("--hosted-cluster", help="The HostedCluster, as `kubectl get -o yaml` prints it.")
-    ] = None,
-    output: Annotated[Path | None, output_option("The import file.")] = None,
-    stack: StackOption = DEFAULT_STACK,
-    as_json: JsonOption = False,
+    *,
+    search: SearchOptions,
 ) -> None:
     """Find the workload identities of a self-managed hosted cluster, and write its configuration and an import file.
 
     HyperShift's CLI, its scripts or ccoctl have created them. Nothing changes in Azure or in the stack's state.
     """
-    screen = Screen(as_json)
-    named = files.workload_identities(path)
-    engine = Engine(stack, output=screen.output)
-    in_file, no_certificates = named_by_iam(named), files.ControlPlaneFile({}, {}, None)
-    with _prepared(engine, screen, cluster, in_file, hosted_cluster, infra_id) as (azure, written, known):
+    named, no_certificates = files.workload_identities(path), files.ControlPlaneFile({}, {}, None)
+    with _prepared(search, named_by_iam(named)) as (engine, azure, written, known):
         existing = look_up(azure, written["subscriptionId"], None, no_certificates, named)
-        configured = entry.values_of_workload_identities(written, cluster, known, existing)
-        plan, matches = _matched(engine, configured, cluster, existing, azure)
+        configured = entry.values_of_workload_identities(written, search.cluster, known, existing)
+        plan, matches = _matched(engine, configured, search.cluster, existing, azure)
     lines = matching.findings(no_certificates, existing, matches)
-    _write(screen, engine, output, configured, matching.import_file(plan, matches), lines)
+    _write(search, configured, matching.import_file(plan, matches), lines)
 
 
 @contextmanager
 def _prepared(
-    engine: Engine,
-    screen: Screen,
-    cluster: str,
-    in_files: Mapping[tuple[str, ...], str],
-    hosted_cluster: Path | None,
-    infra_id: str | None,
-) -> Iterator[tuple[AzureClient, dict[str, Any], dict[Place, str]]]:
+    search: SearchOptions, in_files: Mapping[tuple[str, ...], str]
+) -> Iterator[tuple[Engine, AzureClient, dict[str, Any], dict[Place, str]]]:
     """A client of Azure, the stack's file, and the known values of the hosted cluster by their place in its entry.
 
     Raises CommandError for a stack without tenant and subscription, and for a HostedCluster that contradicts the files.
     """
-    stack = engine.stack
+    screen = Screen(search.as_json)
+    engine = Engine(search.stack, output=screen.output)
     prepare(engine, screen)
     written = engine.written()
     if missing := [key for key in ("tenantId", "subscriptionId") if not written.get(key)]:
         keys = " and ".join(missing)
         raise CommandError(
-            f"the stack {stack} has no {keys}; set it first: "
-            f"`.venv/bin/idstack pulumi --stack {stack} -- config set <key> <uuid>`"
+            f"the stack {engine.stack} has no {keys}; set it first: "
+            f"`.venv/bin/idstack pulumi --stack {engine.stack} -- config set <key> <uuid>`"
         )
     known: dict[Place, str] = {}
-    if hosted_cluster is not None:
-        known |= read_manifest(hosted_cluster, cluster, in_files, written["subscriptionId"])
-    known |= {("infraID",): infra_id} if infra_id else {}
+    if search.hosted_cluster is not None:
+        known |= read_manifest(search.hosted_cluster, search.cluster, in_files, written["subscriptionId"])
+    known |= {("infraID",): search.infra_id} if search.infra_id else {}
     with deployer(engine) as azure:
-        yield azure, written, known
+        yield engine, azure, written, known
 
 
 def _matched(
@@ -225,25 +219,18 @@ def _matched(
 
 
 def _write(
-    screen: Screen,
-    engine: Engine,
-    output: Path | None,
+    search: SearchOptions,
     configured: Mapping[str, str],
     content: Mapping[str, Any],
     lines: Sequence[matching.Finding],
 ) -> None:
-    stack, path = engine.stack, output or Path(f"import.{engine.stack}.json")
+    stack, path = search.stack, search.output or Path(f"import.{search.stack}.json")
     with writing("the import file"):
         path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    screen = Screen(search.as_json)
     if screen.as_json:
-        screen.document(
-            {
-                "stack": stack,
-                "file": str(path),
-                "configured": configured,
-                "findings": [line.to_json() for line in lines],
-            }
-        )
+        findings = [line.to_json() for line in lines]
+        screen.document({"stack": stack, "file": str(path), "configured": configured, "findings": findings})
         return
     console = screen.console
     console.print(matching.table(lines))

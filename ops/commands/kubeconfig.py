@@ -18,12 +18,12 @@ from identity.aks.login import AKS_SERVER_APP_ID
 from identity.clouds import CLOUDS, is_known_authority
 from identity.login_kinds import Flavour, LoginKind
 from ops.access.clients import StackAccess, stack_access
-from ops.commands.options import DEFAULT_STACK, LoginOptions, Screen, StackOption, with_login
+from ops.commands.options import DEFAULT_STACK, LoginOptions, Screen, StackOption, with_options
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 
 
-@with_login
+@with_options
 def kubeconfig(
     source: Annotated[
         Path | None, typer.Option("--from", help="Kubeconfig to convert, instead of one from AKS.")

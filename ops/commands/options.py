@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol, TypeAlias, cast, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol, TypeAlias, cast
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -76,18 +76,21 @@ class LoginOptions:
         return Login(**{name: value for name, value in (*defaults.items(), *vars(self).items()) if value})
 
 
-def with_login(command: Callable[..., None]) -> Callable[..., None]:
-    """Gives a command, whose parameter `login` is LoginOptions, an option for each of these."""
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command an option for each field of those of its parameters that are a dataclass of options."""
     own = signature(command, eval_str=True).parameters.values()
-    types = get_type_hints(LoginOptions, include_extras=True)
-    options = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind) for name, kind in types.items()]
+    kinds = {one.name: one.annotation for one in own if is_dataclass(one.annotation)}
+    groups = {name: signature(kind, eval_str=True).parameters for name, kind in kinds.items()}
 
     @wraps(command)
     def called(**given: Any) -> None:
-        command(login=LoginOptions(**{name: given.pop(name) for name in types}), **given)
+        for name, options in groups.items():
+            if name not in given:  # another command has them
+                given[name] = kinds[name](**{option: given.pop(option) for option in options})
+        command(**given)
 
-    others = ([one.replace(kind=Parameter.KEYWORD_ONLY)] if one.name != "login" else options for one in own)
-    vars(called)["__signature__"] = Signature([*chain.from_iterable(others)])
+    every = chain.from_iterable(groups[one.name].values() if one.name in groups else [one] for one in own)
+    vars(called)["__signature__"] = Signature([one.replace(kind=Parameter.KEYWORD_ONLY) for one in every])
     return called
 
 
@@ -250,6 +253,22 @@ class Screen:
 
     def document(self, document: Any) -> None:
         print(json.dumps(document, indent=2))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """The options of a command that runs the engine for a stack."""
+
+    stack: StackOption = DEFAULT_STACK
+    time_limit: TimeLimitOption = None
+    as_json: JsonOption = False
+
+    def opened(self) -> tuple[Engine, Screen]:
+        """The stack's engine, and the screen that it prints to."""
+        from ops.stack.engine import Engine
+
+        screen = Screen(self.as_json)
+        return Engine(self.stack, output=screen.output, deadline=self.time_limit), screen
 
 
 class Inspector(Protocol):

@@ -9,15 +9,7 @@ from typing import Annotated
 import typer
 
 from ops.commands.local import prepare
-from ops.commands.options import (
-    DEFAULT_STACK,
-    JsonOption,
-    PoliciesOption,
-    ProvidersOption,
-    Screen,
-    StackOption,
-    TimeLimitOption,
-)
+from ops.commands.options import PoliciesOption, ProvidersOption, RunOptions, Screen, with_options
 from ops.outputs import plan
 from ops.outputs.tables import titled
 from ops.stack import plugins
@@ -28,12 +20,12 @@ from ops.stack.settings import require_sound_configuration
 from ops.world.stacks import refuse_duplicates, refuse_moves
 
 
+@with_options
 def preview(
     context: typer.Context,
     hold: Annotated[bool, typer.Option("--hold", help="Keep every certificate, even if it is due.")] = False,
-    stack: StackOption = DEFAULT_STACK,
-    time_limit: TimeLimitOption = None,
-    as_json: JsonOption = False,
+    *,
+    run: RunOptions,
     providers: ProvidersOption = None,
     policies: PoliciesOption = False,
     markdown: Annotated[
@@ -44,23 +36,24 @@ def preview(
 
     `--suppress-outputs=false` shows the stack's outputs, too, as `--refresh` does.
     """
-    engine, screen = Engine(stack, deadline=time_limit), Screen(as_json)
+    # With --json the engine's document is the command's.
+    engine, screen = Engine(run.stack, deadline=run.time_limit), Screen(run.as_json)
     require_sound_configuration(engine)
-    plugins.choose(stack, providers)
+    plugins.choose(run.stack, providers)
     prepare(engine, screen)
     refuse_moves(engine)
     resources = engine.resources_if_any()
     refuse_duplicates(engine, resources, Screen(as_json=True).console.print)
     # What a refresh has found is shown as outputs.
     refreshes = any(word.partition("=")[0] in {"-r", "--refresh"} for word in context.args)
-    form = ["--json"] if as_json else [] if refreshes else ["--suppress-outputs"]
+    form = ["--json"] if run.as_json else [] if refreshes else ["--suppress-outputs"]
     with TemporaryDirectory() as folder:
         events = Path(folder) / "events"
         try:
-            engine.preview([*form, *policy_pack(stack, wanted=policies), *context.args], hold=hold, events=events)
+            engine.preview([*form, *policy_pack(run.stack, wanted=policies), *context.args], hold=hold, events=events)
         finally:
             lines = events.read_text(encoding="utf-8").splitlines() if events.exists() else []
-            _show(plan.read(lines, stack), screen, markdown)
+            _show(plan.read(lines, run.stack), screen, markdown)
 
 
 def _show(log: plan.RunLog, screen: Screen, markdown: Path | None) -> None:

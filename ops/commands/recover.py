@@ -12,12 +12,11 @@ import typer
 
 from identity.azure.errors import AccessError
 from ops.commands.local import prepare
-from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
+from ops.commands.options import RunOptions, with_options
 from ops.commands.up import up
 from ops.outputs.tables import counted
 from ops.recovery import settle
 from ops.recovery.orphans import Orphan, settled
-from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.failures import NoSuchStackError
 from ops.stack.state import resources_in
@@ -26,6 +25,7 @@ from ops.world.stacks import refuse_duplicates, refuse_moves
 _AGREED: Final = frozenset({"--yes", "-y"})
 
 
+@with_options
 def recover(
     context: typer.Context,
     then_up: Annotated[bool, typer.Option("--up/--no-up", help="Run `up` afterwards.", show_default=True)] = True,
@@ -38,16 +38,14 @@ def recover(
             "--owner", help="Owner id of this stack before it lost its state or was destroyed, if you are sure of it."
         ),
     ] = None,
-    stack: StackOption = DEFAULT_STACK,
-    time_limit: TimeLimitOption = None,
-    as_json: JsonOption = False,
+    *,
+    run: RunOptions,
 ) -> None:
     """Settle the interrupted operations of a killed or failed `up` or `destroy`, then run `up`.
 
     Other options go to `up`. Refuses while another process works on the stack.
     """
-    screen = Screen(as_json)
-    engine = Engine(stack, output=screen.output, deadline=time_limit)
+    engine, screen = run.opened()
     try:
         prepare(engine, screen, is_known=owner is None)
         if owner is not None:
@@ -76,15 +74,15 @@ def recover(
         for orphan in found:
             screen.console.print(f"  {orphan.name}: {orphan.id}{', deleted' if orphan.is_deleted else ''}")
         if found and not engine.is_local:
-            _confirm(stack, found, agreed=bool(_AGREED & set(context.args)))
+            _confirm(engine.stack, found, agreed=bool(_AGREED & set(context.args)))
         settle.undelete(engine, found)
         engine.replace_state(settled(engine.state(), found))
         orphans += found
     screen.console.print(f"{len(orphans)} entered into the state" if orphans else "none")
     if then_up:
-        up(context, stack=stack, time_limit=time_limit, as_json=as_json)
-    elif as_json:
-        screen.document({"stack": stack, "entered": {orphan.name: orphan.id for orphan in orphans}})
+        up(context=context, run=run)
+    elif run.as_json:
+        screen.document({"stack": run.stack, "entered": {orphan.name: orphan.id for orphan in orphans}})
 
 
 def _confirm(stack: str, orphans: Sequence[Orphan], *, agreed: bool) -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 from identity.credentials import renewal_request
 from identity.credentials.renewal_request import RenewalRequest
 from ops.commands.local import prepare
-from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption, inspector
+from ops.commands.options import RunOptions, Screen, inspector, with_options
 from ops.outputs.rows import rows
 from ops.renewal.guard import Renewable, Verdict, judge, renewable
 from ops.stack import brought_up
@@ -22,28 +22,24 @@ from ops.stack.settings import require_sound_configuration
 from ops.world.stacks import refuse_half_moves
 
 
-def renew(
-    context: typer.Context,
-    stack: StackOption = DEFAULT_STACK,
-    time_limit: TimeLimitOption = None,
-    as_json: JsonOption = False,
-) -> None:
+@with_options
+def renew(context: typer.Context, *, run: RunOptions) -> None:
     """Renew the certificates that are due, and change nothing else. Other options go to `pulumi up`.
 
     It runs the commit that was last deployed, not the checkout.
     """
-    screen = Screen(as_json)
-    engine = Engine(stack, output=screen.output, deadline=time_limit)
+    engine, screen = run.opened()
     prepare_renewal(context, engine, screen)
     identities = renewable(engine.resources())
     clusters = engine.outputs().get("hostedClusters", {}).values()
     if clusters and not any(cluster["controlPlane"] for cluster in clusters):
-        screen.console.print(f"no identity of the stack {stack} has a certificate: nothing expires")
+        screen.console.print(f"no identity of the stack {run.stack} has a certificate: nothing expires")
         inspector(context).show_status(engine, screen)
         return
     if not identities:
         raise CommandError(
-            f"the stack {stack} has no certificate to renew: `.venv/bin/idstack up --stack {stack}` issues the first"
+            f"the stack {run.stack} has no certificate to renew: `.venv/bin/idstack up --stack {run.stack}` issues the "
+            "first"
         )
     verdict = RenewalRun(engine, screen.console, {}, context.args).renew(identities)
     inspector(context).show_status(engine, screen)

@@ -14,15 +14,7 @@ from identity.credentials.renewal_request import RenewalRequest
 from identity.credentials.schedule import Delivery, Slot, Slots, spare_is_free
 from identity.plugin_schema import CertificateSlot, CredentialSecretState, RenewalScheduleState
 from identity.similar import similar
-from ops.commands.options import (
-    DEFAULT_STACK,
-    JsonOption,
-    Screen,
-    StackOption,
-    TimeLimitOption,
-    complete_identities,
-    inspector,
-)
+from ops.commands.options import RunOptions, Screen, complete_identities, inspector, with_options
 from ops.commands.renew import RenewalRun, prepare_renewal
 from ops.renewal.guard import Renewable, renewable
 from ops.stack.engine import Engine
@@ -30,6 +22,7 @@ from ops.stack.errors import CommandError, WrongUsageError
 from ops.stack.lock import LockedError
 
 
+@with_options
 def rotate(
     context: typer.Context,
     identity: Annotated[
@@ -54,26 +47,24 @@ def rotate(
         bool,
         typer.Option("--register", help="Register the delivered certificate that somebody took out of Entra ID again."),
     ] = False,
-    stack: StackOption = DEFAULT_STACK,
-    time_limit: TimeLimitOption = None,
-    as_json: JsonOption = False,
+    *,
+    run: RunOptions,
 ) -> None:
     """Renew certificates now. The old ones stay registered until the next renewal. Other options go to `pulumi up`."""
     if now and not revoke:
         raise WrongUsageError("--now requires --revoke: it says when the leaked certificate is withdrawn")
     if register and (revoke or force or not identity):
         raise WrongUsageError("--register requires --identity, and no --revoke or --force")
-    screen = Screen(as_json)
-    engine = Engine(stack, output=screen.output, deadline=time_limit)
+    engine, screen = run.opened()
     prepare_renewal(context, engine, screen)
     stored = [found for found in renewable(engine.resources()) if now or found.secret is not None]
-    identities = chosen(stack, stored, identity or ())
+    identities = chosen(run.stack, stored, identity or ())
     if now:
         _replace(engine, screen, identities, context.args)
         if lost := [identity.name for identity in identities if identity.secret is None]:
             raise CommandError(
                 f"the leaked certificates are withdrawn, and the state has no secret of {', '.join(lost)}: run "
-                f"`.venv/bin/idstack recover --stack {stack}`, which delivers new ones"
+                f"`.venv/bin/idstack recover --stack {run.stack}`, which delivers new ones"
             )
     elif register:
         # The state may not know yet that the certificate is gone.

@@ -14,14 +14,14 @@ from identity.aks.sign_in import claims_of
 from identity.aks.tokens import TokenCache
 from identity.credentials import rfc3339
 from identity.login_kinds import LoginKind
-from ops.commands.options import JsonOption, LoginOptions, Screen, with_login
+from ops.commands.options import JsonOption, LoginOptions, Screen, with_options
 from ops.stack.errors import CommandError
 
 # The claims that are printed, in this order; a RoleBinding names the object id (oid).
 _PRINTED: Final = ("tid", "aud", "oid", "appid", "upn", "groups")
 
 
-@with_login
+@with_options
 def token(
     for_exec: Annotated[bool, typer.Option("--exec", help="Print an ExecCredential, for a kubeconfig.")] = False,
     *,

@@ -22,16 +22,7 @@ from identity.outputs import StackOutputs
 from identity.settings import HostedClusterSettings, Settings
 from identity.settings.scopes import proof_target
 from ops.commands.local import start_local_cloud
-from ops.commands.options import (
-    DEFAULT_STACK,
-    JsonOption,
-    PoliciesOption,
-    ProvidersOption,
-    Screen,
-    StackOption,
-    TimeLimitOption,
-    inspector,
-)
+from ops.commands.options import PoliciesOption, ProvidersOption, RunOptions, Screen, inspector, with_options
 from ops.outputs.rows import Row, TokenProbe, TokenRow, has_probes, rows, token_probes, token_rows
 from ops.outputs.tables import sign_ins, tokens
 from ops.stack import existing, local_cloud, plugins
@@ -49,20 +40,15 @@ _FIRST_PAUSE: Final = 0.25
 _LONGEST_PAUSE: Final = 1.0
 
 
+@with_options
 def up(
-    context: typer.Context,
-    stack: StackOption = DEFAULT_STACK,
-    time_limit: TimeLimitOption = None,
-    as_json: JsonOption = False,
-    providers: ProvidersOption = None,
-    policies: PoliciesOption = False,
+    context: typer.Context, *, run: RunOptions, providers: ProvidersOption = None, policies: PoliciesOption = False
 ) -> None:
     """Deploy a stack; start the cloud of a local one, and show its sign-ins. Other options go to `pulumi up`."""
-    screen = Screen(as_json)
-    engine = Engine(stack, output=screen.output, deadline=time_limit)
+    engine, screen = run.opened()
     require_sound_configuration(engine)
-    plugins.choose(stack, providers)
-    arguments = [*policy_pack(stack, wanted=policies), *context.args]
+    plugins.choose(run.stack, providers)
+    arguments = [*policy_pack(run.stack, wanted=policies), *context.args]
     environment = start_local_cloud(screen) if engine.is_local else None
     if environment is not None:
         screen.step("pulumi up")
@@ -94,7 +80,7 @@ def up(
 
     signed = _wait_until_green(read, screen.console)
     if has_probes(outputs):
-        _show_sign_ins(stack, signed, environment, screen)
+        _show_sign_ins(run.stack, signed, environment, screen)
     else:
         inspector(context).show_status(engine, screen)
 

@@ -42,7 +42,7 @@ def orphans(monkeypatch: pytest.MonkeyPatch) -> list[Orphan]:
         return [found.pop(0)] if found else []
 
     monkeypatch.setattr(settle, "find_orphans", find)
-    monkeypatch.setattr(recover, "up", lambda context, stack, **_: Engine(stack).up(context.args))
+    monkeypatch.setattr(recover, "up", lambda context, run: Engine(run.stack).up(context.args))
     return found
 
 
