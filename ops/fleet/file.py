@@ -41,11 +41,11 @@ _ACROSS_CLUSTERS: Final = frozenset(
 _ACROSS_A_MANAGEMENT_CLUSTER: Final = frozenset({"hosted-clusters-of-both-ways"})
 # Keys that the fleet itself writes, of a stack and of its entry of `hostedClusters`, and what is accepted instead.
 _OF_STACKS: Final = {
-    _BACKEND: "nothing: the file of each stack records the environment's `backend`",
-    _SHARED: "nothing: the stacks of the clusters name the environment's shared stack by themselves",
-    _CLUSTERS: "nothing: the fleet has a stack for each of `clusters`, whose keys are in `hostedCluster`",
+    _BACKEND: "the file of each stack records the environment's `backend`",
+    _SHARED: "the stacks of the clusters name the environment's shared stack by themselves",
+    _CLUSTERS: "the fleet has a stack for each of `clusters`, whose keys are in `hostedCluster`",
 }
-_OF_ENTRIES: Final = {"name": "nothing: the name of a hosted cluster is that of its line in `clusters`"}
+_OF_ENTRIES: Final = {"name": "the name of a hosted cluster is that of its line in `clusters`"}
 
 
 def load_fleet(path: Path) -> tuple[FleetEnvironment, ...]:
@@ -80,38 +80,26 @@ def fleet_of(text: str, file: str = DEFAULT_FILE) -> tuple[FleetEnvironment, ...
 def _validate(settings: FleetSettings, report: FleetReport) -> None:
     """Refuse what does not fit together in the file itself."""
     if not settings.environments:
-        accepted = "at least one environment, with its shared stack and its clusters"
-        report.refuse(("environments",), [], rule="no-environment", accepted=accepted, fix="see docs/guides/fleet.md")
+        report.refuse_by_rule(("environments",), [], "no-environment")
     stacks: dict[str, Place] = {}
     for index, environment in enumerate(settings.environments):
         place: Place = ("environments", index)
         for at, name in _stack_names(environment, place):
             first = stacks.setdefault(name, at)
             if first != at:
-                accepted = f"another name: the stack {name} is that of {path_of(first)}"
-                report.refuse(at, name, rule="duplicate-stack-name", accepted=accepted, fix=f"rename {path_of(at)}")
+                report.refuse_by_rule(at, name, "duplicate-stack-name", stack=name, first=path_of(first))
             elif is_local(name) != is_local(environment.name):
-                accepted = f"another name: {name} is one of the local cloud's stacks"
-                report.refuse(at, name, rule="local-stack-name", accepted=accepted, fix=f"rename {path_of(at)}")
+                report.refuse_by_rule(at, name, "local-stack-name", stack=name)
             elif len(name) > LONGEST_STACK_NAME:
-                report.refuse(
-                    at,
-                    name,
-                    rule="stack-name-too-long",
-                    accepted=f"names of stacks of at most {LONGEST_STACK_NAME} characters, because the Kubernetes "
-                    "objects of a stack have its name",
-                    fix=f"shorten {path_of(at)} or {path_of((*place, 'name'))}",
-                )
+                fields = {"most": LONGEST_STACK_NAME, "environment": path_of(place)}
+                report.refuse_by_rule(at, name, "stack-name-too-long", **fields)
         if environment.shared is None and not environment.clusters:
-            accepted = "a cluster, or `shared`: an environment has stacks"
-            report.refuse(
-                (*place, "clusters"), [], rule="no-stack", accepted=accepted, fix=f"remove {path_of(place)}, or add one"
-            )
+            report.refuse_by_rule((*place, "clusters"), [], "no-stack", environment=path_of(place))
         _validate_canaries(environment, place, report)
         _validate_place_of_states(environment, place, report)
         for at, written, refused in _mappings(environment, place):
             for key in [key for key in written if key in refused]:
-                report.refuse((*at, key), written[key], rule="written-by-the-fleet", accepted=refused[key])
+                report.refuse_by_rule((*at, key), written[key], "written-by-the-fleet", instead=refused[key])
 
 
 def _stack_names(environment: EnvironmentSettings, place: Place) -> Iterator[tuple[Place, str]]:
@@ -139,36 +127,26 @@ def _validate_canaries(environment: EnvironmentSettings, place: Place, report: F
     for index, canary in enumerate(environment.waves.canaries):
         at: Place = (*place, "waves", "canaries", index)
         if canary not in names or canary in environment.waves.canaries[:index]:
-            accepted = f"the names of clusters of {path_of(place)}, each once"
-            report.refuse(at, canary, rule="unknown-canary", accepted=accepted, fix=f"correct or remove {path_of(at)}")
+            report.refuse_by_rule(at, canary, "unknown-canary", environment=path_of(place))
 
 
 def _validate_place_of_states(environment: EnvironmentSettings, place: Place, report: FleetReport) -> None:
     """A local environment has backend and key of the local cloud; another one names its own."""
     local = is_local(environment.name)
-    if local != (environment.settings.get("cloud") == LOCAL_CLOUD):
-        report.refuse(
-            (*place, "settings", "cloud"),
-            environment.settings.get("cloud"),
-            rule="cloud-and-name",
-            accepted=f"{LOCAL_CLOUD} in environments called local or local-<word>, and in no other",
-            fix=f"correct it, or rename {path_of((*place, 'name'))}",
-        )
+    cloud = environment.settings.get("cloud")
+    if local != (cloud == LOCAL_CLOUD):
+        fields = {"local": LOCAL_CLOUD, "environment": path_of(place)}
+        report.refuse_by_rule((*place, "settings", "cloud"), cloud, "cloud-and-name", **fields)
     if local and environment.operator is not None:
-        accepted = "nothing: the local cloud is on this machine, which no pod can reach"
-        report.refuse((*place, "operator"), {}, rule="local-operator", accepted=accepted)
-    for key, value in (("backend", environment.backend), ("secretsProvider", environment.secrets_provider)):
+        report.refuse_by_rule((*place, "operator"), {}, "local-operator")
+    for key, value, what in (
+        ("backend", environment.backend, "where the states are"),
+        ("secretsProvider", environment.secrets_provider, "the key that encrypts the states' secrets"),
+    ):
         if local and value is not None:
-            accepted = "nothing: the stacks of the local cloud have a backend and a passphrase of their own"
-            report.refuse((*place, key), value, rule="local-state", accepted=accepted)
+            report.refuse_by_rule((*place, key), value, "local-state")
         if not local and value is None:
-            report.refuse(
-                (*place, key),
-                None,
-                rule="missing",
-                accepted="where the states are" if key == "backend" else "the key that encrypts the states' secrets",
-                fix=f"write it at {path_of((*place, key))} (docs/guides/fleet.md)",
-            )
+            report.refuse_by_rule((*place, key), None, "missing", what=what)
 
 
 @dataclass(frozen=True)
@@ -261,8 +239,7 @@ class _Environment:
         """A vault's name is unique in Azure, so that no two stacks can have the same one."""
         first = self.vaults.setdefault(vault.lower(), stack)
         if first != stack:
-            accepted = f"a different name: the stack {first} has this vault"
-            self.report.refuse(at, vault, rule="duplicate-vault", accepted=accepted, fix=f"correct {path_of(at)}")
+            self.report.refuse_by_rule(at, vault, "duplicate-vault", first=first)
 
     def _compare_with_shared(self, shared: FleetStack | None, stack: FleetStack, layered: Layered) -> None:
         """A cluster's stack has the cloud, tenant and subscription of the shared one (docs/guides/stacks.md)."""
@@ -274,14 +251,8 @@ class _Environment:
             ("subscriptionId", stack.settings.subscription_id, shared.settings.subscription_id),
         ):
             if ours != theirs:
-                at = layered.source_of((key,))
-                self.report.refuse(
-                    at,
-                    ours,
-                    rule="differs-from-shared-stack",
-                    accepted=f"{theirs}, as the shared stack {shared.name} has it",
-                    fix=f"remove {path_of(at)}, and write it once at {path_of((*self.place, 'settings', key))}",
-                )
+                fields = {"theirs": theirs, "shared": shared.name, "common": path_of((*self.place, "settings", key))}
+                self.report.refuse_by_rule(layered.source_of((key,)), ours, "differs-from-shared-stack", **fields)
 
     def _validate_across(self, valid: Sequence[tuple[Layered, Settings]]) -> None:
         """Compare the clusters of one vault, and those of one HyperShift, as `identity.settings` compares a stack's."""
@@ -382,7 +353,5 @@ class Layered:
             return self.names[name]
         known = enumerate_words((f"{{{known}}}" for known in self.names), last="or")
         if all(problem.place != source for problem in self.report.problems):
-            self.report.refuse(
-                source, text, rule="unknown-name", accepted=f"of names in braces here {known}", fix="correct the name"
-            )
+            self.report.refuse_by_rule(source, text, "unknown-name", known=known)
         return match[0]

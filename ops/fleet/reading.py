@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import yaml
@@ -262,6 +264,12 @@ class FleetFileError(CommandError):
         super().__init__(report_of(file, self.problems))
 
 
+@cache
+def _rules() -> dict[str, dict[str, str]]:
+    rules: dict[str, dict[str, str]] = yaml_text.load(Path(__file__).with_name("rules.yaml").read_text("utf-8"))
+    return rules
+
+
 @dataclass
 class FleetReport:
     """Collects problems; the same one in several stacks is one problem."""
@@ -278,6 +286,11 @@ class FleetReport:
         found = show(value) + (f": {reason}" if reason else "")
         fix = f"remove {path_of(place)}" if fix is None else fix
         self.problems.append(FleetProblem(place=place, rule=rule, found=found, accepted=accepted, fix=fix))
+
+    def refuse_by_rule(self, place: Place, value: object, rule: str, **fields: object) -> None:
+        """Refuse a value of the fleet file in the words of `rules.yaml`."""
+        known = {"path": path_of(place), **fields}
+        self.refuse(place, value, rule=rule, **{key: text.format_map(known) for key, text in _rules()[rule].items()})
 
     def refuse_setting(self, problem: Problem, stack: str, place: Place, sources: Mapping[str, str]) -> None:
         """Refuse a setting of a stack, which the fleet file spells at `place`.
