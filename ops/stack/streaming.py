@@ -84,8 +84,7 @@ def run_streaming(
             errors="replace",
             process_group=0,  # out of reach of signals to this process's group (`timeout`)
         ) as process,
-        interruption.of(process, deadline, terminal),
-        interruption.at(standstill),
+        interruption.of(process, terminal, deadline, standstill),
     ):
         started(process.pid)
         assert process.stderr is not None
@@ -106,7 +105,7 @@ def run_passing_on(command: Sequence[str], *, directory: Path, environment: Mapp
         subprocess.Popen(
             command, cwd=directory, env=environment, stdin=terminal.input, stdout=terminal.output, process_group=0
         ) as process,
-        interruption.of(process, None, terminal),
+        interruption.of(process, terminal),
     ):
         return process.wait()
 
@@ -122,34 +121,25 @@ class _Interruption:
         self._lock = threading.RLock()
 
     @contextmanager
-    def of(self, process: subprocess.Popen[Any], deadline: Deadline | None, terminal: Terminal) -> Iterator[None]:
-        """Interrupt this engine in its terminal: at once if a signal came during its start, or at the deadline."""
-        timer = None
-        if deadline is not None:
-            timer = threading.Timer(deadline.left, self._send, (signal.SIGINT, str(deadline)))
-            timer.daemon = True
-            timer.start()
+    def of(
+        self,
+        process: subprocess.Popen[Any],
+        terminal: Terminal,
+        deadline: Deadline | None = None,
+        standstill: Standstill | None = None,
+    ) -> Iterator[None]:
+        """Interrupt this engine in its terminal: at a signal, also one during its start, the deadline, a standstill."""
         with self._lock:
             self._engine = partial(terminal.send, process)
             if self._pending is not None:
                 self._engine(self._pending)
-        try:
-            yield
-        finally:
-            if timer is not None:
-                timer.cancel()
-
-    @contextmanager
-    def at(self, standstill: Standstill | None) -> Iterator[None]:
-        if standstill is None:
-            yield
-            return
         ended = threading.Event()
 
         def watch() -> None:
-            while not ended.wait(_POLL_INTERVAL):
-                if standstill.is_reached():
-                    self._send(signal.SIGINT, STANDSTILL)
+            while not ended.wait(min(_POLL_INTERVAL, deadline.left) if deadline else _POLL_INTERVAL):
+                is_over = deadline is not None and not deadline.left
+                if is_over or (standstill is not None and standstill.is_reached()):
+                    self._send(signal.SIGINT, str(deadline) if is_over else STANDSTILL)
                     return
 
         watcher = threading.Thread(target=watch, daemon=True)
