@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from threading import Event
-from time import monotonic
+from time import monotonic, sleep
 from typing import Annotated, Final, TypeVar
 
 import typer
@@ -36,11 +35,6 @@ T = TypeVar("T")
 
 # Seconds between two examinations. The driver polls the vault every two minutes.
 INTERVAL: Final = 15.0
-
-
-def sleep(seconds: float) -> None:
-    """Wait without work; Ctrl-C ends it with KeyboardInterrupt."""
-    Event().wait(seconds)
 
 
 def watch(
@@ -100,7 +94,7 @@ def doctor(
     cluster: ClusterOption = None,
     identity: IdentityOption = None,
     pod: Annotated[
-        str | None, typer.Option("--pod", metavar="NAMESPACE/NAME", help="Check the identities that this pod mounts.")
+        str | None, typer.Option(metavar="NAMESPACE/NAME", help="Check the identities that this pod mounts.")
     ] = None,
     stack: StackOption = DEFAULT_STACK,
     as_json: JsonOption = False,
@@ -108,7 +102,7 @@ def doctor(
     waits: Annotated[
         bool, typer.Option("--wait", help="Repeat until nothing is broken, at most for --timeout.")
     ] = False,
-    timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", min=0, help="Time limit of --wait.")] = 600,
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", min=0, help="Time limit of --wait.")] = 600,
 ) -> None:
     """Find the first broken stage of each identity, with the evidence and the command that fixes it; change nothing.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from contextlib import suppress
 
 import typer
@@ -72,14 +72,9 @@ def _require_named(context: typer.Context, stack: str) -> None:
 
 def _destroy(engine: Engine, screen: Screen, context: typer.Context) -> None:
     """Destroy a stack; raises CommandError if something else needs it, or a lock forbids it."""
-
-    def warn(clusters: Collection[str]) -> None:
-        if warning := inspector(context).ended_credentials(engine, clusters):
-            screen.console.print(f"warning: {warning}")
-
     _refuse_shared(engine)
     refuse_half_moves(engine)
-    _require_no_control_plane(engine, warn)
+    _require_no_control_plane(engine, screen, context)
     _refuse_locked(engine)
     if engine.is_local:
         local_cloud.play(engine.stack, (), output=screen.output)
@@ -115,12 +110,12 @@ def _refuse_locked(engine: Engine) -> None:
             )
 
 
-def _require_no_control_plane(engine: Engine, warn: Callable[[Collection[str]], None]) -> None:
+def _require_no_control_plane(engine: Engine, screen: Screen, context: typer.Context) -> None:
     """Raise CommandError if `destroy` would harm a control plane, or if that is unknown.
 
     It would delete a namespace with a control plane, or the identities of a hosted cluster that another tool applied.
-    `destroy` does not run the program, which has its own check. `warn` gets the hosted clusters that HyperShift has to
-    delete, to warn of credentials that no longer sign in.
+    `destroy` does not run the program, which has its own check. Warns of credentials that no longer sign in, of the
+    hosted clusters that HyperShift has to delete.
     """
     resources = engine.resources()
     outputs = engine.outputs()
@@ -142,7 +137,8 @@ def _require_no_control_plane(engine: Engine, warn: Callable[[Collection[str]], 
         if name not in applied and cluster_side(outputs, cluster) == "hypershift" and "managementClusterId" in outputs
     ]
     existing = _with_control_plane(engine, [*deleted, *served])
-    warn(sorted({*applied, *existing.values()}))
+    if warning := inspector(context).ended_credentials(engine, sorted({*applied, *existing.values()})):
+        screen.console.print(f"warning: {warning}")
     if losing := {namespace: existing[namespace] for namespace in deleted if namespace in existing}:
         raise CommandError(refusal(losing, engine.stack))
     if existing:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -28,8 +27,7 @@ def hypershift(
     cluster: ClusterOption = None,
     directory: Annotated[Path, typer.Option("--directory", "-d", help="Directory of the files.")] = Path("hypershift"),
     script: Annotated[
-        Path | None,
-        typer.Option("--script", help="Write the commands into this shell script instead of printing them."),
+        Path | None, typer.Option(help="Write the commands into this shell script instead of printing them.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -47,11 +45,24 @@ def hypershift(
         )
     require_cluster(stack, cluster, known)
     if owned := {name: home for name, home in owned_namespaces(outputs).items() if cluster in (None, name)}:
-        raise CommandError(_owned(stack, owned, set(known).difference(owned)))
+        others = sorted(set(known).difference(owned))
+        rest = f"; --cluster exports {', '.join(others)}" if others else ""
+        raise CommandError(
+            f"the stack {stack} was brought up with `clusterSide: stack`, so it owns {', '.join(owned.values())}, "
+            "where HyperShift creates the control plane: the two would overwrite each other's objects. Nothing was "
+            f"written. Leave the namespace to HyperShift first: `.venv/bin/idstack pulumi --stack {stack} -- config "
+            f"set clusterSide hypershift`, `.venv/bin/idstack up --stack {stack}`, then export again{rest}"
+        )
     # A script finds its files from any working directory.
     folder = directory if script is None else directory.absolute()
     exports = [HostedClusterExport(name, known[name], folder) for name in known if cluster in (None, name)]
-    _check(exports)
+    if obstacles := [f"  {hosted.name}: {obstacle}" for hosted in exports for obstacle in hosted.obstacles()]:
+        raise CommandError(
+            "`hypershift create cluster azure` cannot create all of these clusters; nothing was written:",
+            *obstacles,
+            "Let the stack apply the HostedCluster (`hostedCluster` in the configuration, docs/guides/hypershift.md), "
+            "or leave these clusters out with --cluster.",
+        )
     with writing("the files"):
         for hosted in exports:
             hosted.write()
@@ -90,23 +101,3 @@ def hypershift(
     steps = [definitions(), *(str(install(outputs, is_managed=kind)) for kind in kinds)]
     steps += [str(command) for hosted in exports for command in (hosted.create, hosted.render) if command is not None]
     screen.console.print("\n" + "\n\n".join(steps))
-
-
-def _owned(stack: str, owned: Mapping[str, str], others: Collection[str]) -> str:
-    rest = f"; --cluster exports {', '.join(sorted(others))}" if others else ""
-    return (
-        f"the stack {stack} was brought up with `clusterSide: stack`, so it owns {', '.join(owned.values())}, where "
-        "HyperShift creates the control plane: the two would overwrite each other's objects. Nothing was written. "
-        f"Leave the namespace to HyperShift first: `.venv/bin/idstack pulumi --stack {stack} -- config set clusterSide "
-        f"hypershift`, `.venv/bin/idstack up --stack {stack}`, then export again{rest}"
-    )
-
-
-def _check(clusters: list[HostedClusterExport]) -> None:
-    if obstacles := [f"  {cluster.name}: {obstacle}" for cluster in clusters for obstacle in cluster.obstacles()]:
-        raise CommandError(
-            "`hypershift create cluster azure` cannot create all of these clusters; nothing was written:",
-            *obstacles,
-            "Let the stack apply the HostedCluster (`hostedCluster` in the configuration, docs/guides/hypershift.md), "
-            "or leave these clusters out with --cluster.",
-        )

@@ -79,7 +79,7 @@ class LoginOptions:
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
     """Gives a command an option for each field of those of its parameters that are a dataclass of options."""
     own = signature(command, eval_str=True).parameters.values()
-    kinds = {one.name: one.annotation for one in own if is_dataclass(one.annotation)}
+    kinds: dict[str, Any] = {one.name: one.annotation for one in own if is_dataclass(one.annotation)}
     groups = {name: signature(kind, eval_str=True).parameters for name, kind in kinds.items()}
 
     @wraps(command)
@@ -89,7 +89,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
                 given[name] = kinds[name](**{option: given.pop(option) for option in options})
         command(**given)
 
-    every = chain.from_iterable(groups[one.name].values() if one.name in groups else [one] for one in own)
+    every = chain.from_iterable([*groups[one.name].values()] if one.name in groups else [one] for one in own)
     vars(called)["__signature__"] = Signature([one.replace(kind=Parameter.KEYWORD_ONLY) for one in every])
     return called
 
@@ -105,41 +105,34 @@ def bare_name(name: str) -> str:
     return name
 
 
-def _named_stack(context: typer.Context, name: str) -> str:
-    """The bare name of the named or chosen stack."""
-    if context.resilient_parsing:
-        return name
-    if not name:
-        name, why = chosen_stack()
-        if why is not None:
-            print(f"stack {name}, chosen by {why}", file=sys.stderr)
-    return bare_name(name)
-
-
-def _checked_stack(context: typer.Context, name: str) -> str:
-    """The same, for a stack with a file in the project."""
-    stack = _named_stack(context, name)
-    if not context.resilient_parsing:
-        require_stack(stack)
-    return stack
-
-
 DEFAULT_CHOICE: Final = "PULUMI_STACK, or the selected stack, or local"
 
 
-def _stack_option(callback: Callable[[typer.Context, str], str]) -> Any:
+def _stack_option(*, has_file: bool) -> Any:
+    """`--stack`, whose value is the bare name of the named or chosen stack; `has_file`: which the project must have."""
+
+    def named(context: typer.Context, name: str) -> str:
+        if context.resilient_parsing:
+            return name
+        if not name:
+            name, why = chosen_stack()
+            if why is not None:
+                print(f"stack {name}, chosen by {why}", file=sys.stderr)
+        if has_file:
+            require_stack(bare_name(name))
+        return bare_name(name)
+
     return typer.Option(
         *("--stack", "-s"),
         help="Name of the stack.",
         show_default=DEFAULT_CHOICE,
-        callback=callback,
+        callback=named,
         autocompletion=lambda: stack_names(),
     )
 
 
-StackOption: TypeAlias = Annotated[str, _stack_option(_checked_stack)]
-# For a stack that may not have a file yet.
-NamedStackOption: TypeAlias = Annotated[str, _stack_option(_named_stack)]
+StackOption: TypeAlias = Annotated[str, _stack_option(has_file=True)]
+NamedStackOption: TypeAlias = Annotated[str, _stack_option(has_file=False)]
 ClusterOption: TypeAlias = Annotated[
     str | None,
     typer.Option(

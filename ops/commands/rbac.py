@@ -59,7 +59,10 @@ def rbac(
     `--cluster-wide` there is one ClusterRole. In Azure it is a line of `az role assignment create` for each role and
     scope, including the right to assign roles under a condition.
     """
-    _check_usage(azure=azure, kubernetes=kubernetes or cluster_wide, purpose=purpose, as_json=as_json)
+    if azure and (kubernetes or cluster_wide):
+        raise typer.BadParameter("--azure asks about Azure, --kubernetes and --cluster-wide about the cluster")
+    if not azure and (as_json or purpose is not Purpose.DEPLOYER):
+        raise typer.BadParameter("--for and --json go with --azure")
     settings = settings_of(Engine(stack))
     if azure:
         in_azure = azure_rights.rights(
@@ -80,10 +83,3 @@ def rbac(
     subject = {"group" if principal_type is PrincipalType.GROUP else "user": str(object_id)}
     printed = cluster_wide_manifests if cluster_wide else manifests
     print(dump(*printed(rights, stack, **subject)), end="")
-
-
-def _check_usage(*, azure: bool, kubernetes: bool, purpose: Purpose, as_json: bool) -> None:
-    if azure and kubernetes:
-        raise typer.BadParameter("--azure asks about Azure, --kubernetes and --cluster-wide about the cluster")
-    if not azure and (as_json or purpose is not Purpose.DEPLOYER):
-        raise typer.BadParameter("--for and --json go with --azure")
