@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
@@ -60,8 +59,7 @@ def up(
         if is_new:
             engine.remove()
         raise
-    with _naming_owners(engine):
-        engine.up(arguments)
+    _up_naming_owners(engine, arguments)
     if environment is None:
         inspector(context).show_status(engine, screen)
         return
@@ -85,11 +83,10 @@ def up(
         inspector(context).show_status(engine, screen)
 
 
-@contextmanager
-def _naming_owners(engine: Engine) -> Iterator[None]:
-    """A run whose error says whether each conflicting resource may be adopted, and whose it is if not."""
+def _up_naming_owners(engine: Engine, arguments: Sequence[str]) -> None:
+    """Run `pulumi up`; its error says whether each conflicting resource may be adopted, and whose it is if not."""
     try:
-        yield
+        engine.up(arguments)
     except ObstacleError as stopped:
         # Azure's client takes a tenth of a second to import, which a run without a conflict does not need.
         from ops.world.adoption_guard import adoption_guard

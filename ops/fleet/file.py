@@ -95,7 +95,11 @@ def _validate(settings: FleetSettings, report: FleetReport) -> None:
                 report.refuse_by_rule(at, name, "stack-name-too-long", **fields)
         if environment.shared is None and not environment.clusters:
             report.refuse_by_rule((*place, "clusters"), [], "no-stack", environment=path_of(place))
-        _validate_canaries(environment, place, report)
+        canaries, names = environment.waves.canaries, {cluster.name for cluster in environment.clusters}
+        for number, canary in enumerate(canaries):
+            if canary not in names or canary in canaries[:number]:
+                at = (*place, "waves", "canaries", number)
+                report.refuse_by_rule(at, canary, "unknown-canary", environment=path_of(place))
         _validate_place_of_states(environment, place, report)
         for at, written, refused in _mappings(environment, place):
             for key in [key for key in written if key in refused]:
@@ -120,14 +124,6 @@ def _mappings(
     for at, fields in [((*place, "clusterDefaults"), environment.cluster_defaults), *clusters]:
         yield (*at, "settings"), fields.settings, _OF_STACKS
         yield (*at, "hostedCluster"), fields.hosted_cluster, _OF_ENTRIES
-
-
-def _validate_canaries(environment: EnvironmentSettings, place: Place, report: FleetReport) -> None:
-    names = {cluster.name for cluster in environment.clusters}
-    for index, canary in enumerate(environment.waves.canaries):
-        at: Place = (*place, "waves", "canaries", index)
-        if canary not in names or canary in environment.waves.canaries[:index]:
-            report.refuse_by_rule(at, canary, "unknown-canary", environment=path_of(place))
 
 
 def _validate_place_of_states(environment: EnvironmentSettings, place: Place, report: FleetReport) -> None:
@@ -225,7 +221,10 @@ class _Environment:
                     self.report.refuse_setting(problem, name, layered.source_of(problem.place), sources)
             return None
         if settings.vault is not None:
-            self._refuse_second_vault(settings.vault.name, name, layered.source_of(("vault", "name")))
+            # A vault's name is unique in Azure, so that no two stacks can have the same one.
+            vault = settings.vault.name
+            if (first := self.vaults.setdefault(vault.lower(), name)) != name:
+                self.report.refuse_by_rule(layered.source_of(("vault", "name")), vault, "duplicate-vault", first=first)
         return FleetStack(
             name=name,
             environment=self.settings.name,
@@ -234,12 +233,6 @@ class _Environment:
             config=layered.values,
             settings=settings,
         )
-
-    def _refuse_second_vault(self, vault: str, stack: str, at: Place) -> None:
-        """A vault's name is unique in Azure, so that no two stacks can have the same one."""
-        first = self.vaults.setdefault(vault.lower(), stack)
-        if first != stack:
-            self.report.refuse_by_rule(at, vault, "duplicate-vault", first=first)
 
     def _compare_with_shared(self, shared: FleetStack | None, stack: FleetStack, layered: Layered) -> None:
         """A cluster's stack has the cloud, tenant and subscription of the shared one (docs/guides/stacks.md)."""
