@@ -115,9 +115,9 @@ class SearchOptions:
     """The options of a command that looks for the identities of a running hosted cluster."""
 
     cluster: Annotated[str, typer.Option("--cluster", "-c", help="Name of the HostedCluster.")]
-    infra_id: Annotated[str | None, typer.Option("--infra-id", help="`spec.infraID` of the HostedCluster.")] = None
+    infra_id: Annotated[str | None, typer.Option(help="`spec.infraID` of the HostedCluster.")] = None
     hosted_cluster: Annotated[
-        Path | None, typer.Option("--hosted-cluster", help="The HostedCluster, as `kubectl get -o yaml` prints it.")
+        Path | None, typer.Option(help="The HostedCluster, as `kubectl get -o yaml` prints it.")
     ] = None
     output: Annotated[Path | None, output_option("The import file.")] = None
     stack: StackOption = DEFAULT_STACK
@@ -129,7 +129,7 @@ class SearchOptions:
 def scripts(
     control_plane: Annotated[Path, typer.Option("--cp", help="The scripts' cp-output.json.")],
     data_plane: Annotated[Path, typer.Option("--dp", help="The scripts' dp-output.json.")],
-    vault: Annotated[str | None, typer.Option("--vault", help="Name of the vault; that in --cp by default.")] = None,
+    vault: Annotated[str | None, typer.Option(help="Name of the vault; that in --cp by default.")] = None,
     keep_roles: Annotated[
         bool, typer.Option("--keep-roles", help="Keep roles that are not those of `roles`, as `customRole`.")
     ] = False,

@@ -28,9 +28,7 @@ def preview(
     run: RunOptions,
     providers: ProvidersOption = None,
     policies: PoliciesOption = False,
-    markdown: Annotated[
-        Path | None, typer.Option("--markdown", help="Also write the table into this file, as Markdown.")
-    ] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Also write the table into this file, as Markdown.")] = None,
 ) -> None:
     """Show what `up` would change, with a table by identity at the end. Other options go to `pulumi preview`.
 

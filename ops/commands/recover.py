@@ -34,9 +34,7 @@ def recover(
     ] = False,
     owner: Annotated[
         str | None,
-        typer.Option(
-            "--owner", help="Owner id of this stack before it lost its state or was destroyed, if you are sure of it."
-        ),
+        typer.Option(help="Owner id of this stack before it lost its state or was destroyed, if you are sure of it."),
     ] = None,
     *,
     run: RunOptions,

@@ -19,21 +19,16 @@ from ops.stack.errors import WrongUsageError, writing
 
 def rehearse(
     stack: Annotated[str, typer.Option("--stack", "-s", help="Name of the stack.", callback=bare_name)],
-    base: Annotated[
-        str, typer.Option("--base", metavar="COMMIT", help="Commit to deploy before the change.")
-    ] = "origin/main",
+    base: Annotated[str, typer.Option(metavar="COMMIT", help="Commit to deploy before the change.")] = "origin/main",
     head: Annotated[
-        str | None, typer.Option("--head", metavar="COMMIT", help="Commit with the change. Default: the checkout.")
+        str | None, typer.Option(metavar="COMMIT", help="Commit with the change. Default: the checkout.")
     ] = None,
-    forbid: Annotated[
-        str, typer.Option("--forbid", metavar="OPERATION,...", help=f"Fail on one of {', '.join(Operation)}.")
-    ] = "",
+    forbid: Annotated[str, typer.Option(metavar="OPERATION,...", help=f"Fail on one of {', '.join(Operation)}.")] = "",
     as_json: JsonOption = False,
     markdown: Annotated[
-        Path | None,
-        typer.Option("--markdown", dir_okay=False, help="Write the report for a pull request, too."),
+        Path | None, typer.Option(dir_okay=False, help="Write the report for a pull request, too.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Random seed, for a reproducible run.")] = 1,
+    seed: Annotated[int, typer.Option(help="Random seed, for a reproducible run.")] = 1,
 ) -> None:
     """Rehearse a change on a throw-away local cloud, while a client of each identity signs in continuously.
 

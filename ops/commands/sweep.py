@@ -28,9 +28,7 @@ def sweep(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Delete the resources that idstack owns.")] = False,
     infra_id: Annotated[
         list[str] | None,
-        typer.Option(
-            "--infra-id", help="Infrastructure id of a hosted cluster that no stack has any more; repeatable."
-        ),
+        typer.Option(help="Infrastructure id of a hosted cluster that no stack has any more; repeatable."),
     ] = None,
     no_run: Annotated[
         bool,
