@@ -22,21 +22,8 @@ UUID: Final = "00000000-0000-4000-8000-00000000000{}"
 _REQUIRED: Final = "Required value"
 
 
-def _filled(value: Any, prefixes: Mapping[str, str]) -> Any:
-    """A part of the table with the prefixes for their names."""
-    match value:
-        case str():
-            for name, prefix in prefixes.items():
-                value = value.replace(f"{{{name}}}", prefix)
-        case list():
-            return [_filled(item, prefixes) for item in value]
-        case dict():
-            return {_filled(key, prefixes): _filled(item, prefixes) for key, item in value.items()}
-    return value
-
-
 _FILE: Final[dict[str, Any]] = yaml_text.load(Path(__file__).with_suffix(".yaml").read_bytes())
-_TABLE: Final[dict[str, Any]] = _filled(_FILE, _FILE["prefixes"])
+_TABLE: Final[dict[str, Any]] = yaml_text.fill(_FILE, _FILE["prefixes"])
 _AUTHENTICATION: Final[str] = _TABLE["prefixes"]["authentication"]
 NETWORK: Final[str] = _TABLE["prefixes"]["network"]
 

@@ -38,6 +38,7 @@ from localcloud.azure.shared.refusals import ServiceError, refusal
 from localcloud.azure.shared.understood import check_headers, check_query, first_unknown, without_nulls
 from localcloud.azure.tenant.tokens import Caller, InvalidTokenError, audiences
 from localcloud.core.clouds import CLOUDS, DEFAULT_CLOUD, Cloud
+from localcloud.core.yaml_text import document
 
 # `GET /metadata/endpoints`: the addresses of a cloud's services, which needs no token.
 #
@@ -61,25 +62,17 @@ async def _endpoints(request: Request) -> Response:
 
 
 def _described(cloud: Cloud) -> dict[str, Any]:
-    audience = cloud.arm_scope.removesuffix("/.default")
-    return {
-        "name": _NAMES.get(cloud.name, cloud.name),
-        "authentication": {
-            "loginEndpoint": cloud.authority_host.rstrip("/"),
-            "audiences": [audience, f"{cloud.arm_endpoint}/"],
-            "tenant": "common",
-            "identityProvider": "AAD",
-        },
-        "resourceManager": f"{cloud.arm_endpoint}/",
-        "microsoftGraphResourceId": f"{cloud.graph_endpoint}/",
-        "graph": f"{cloud.graph_endpoint}/",
-        "graphAudience": f"{cloud.graph_endpoint}/",
-        "suffixes": {
-            "keyVaultDns": cloud.vault_suffix,
-            "mhsmDns": cloud.managed_hsm_suffix,
-            "storage": cloud.storage_suffix,
-        },
-    }
+    return document(
+        *(__file__, "cloud"),
+        name=_NAMES.get(cloud.name, cloud.name),
+        login=cloud.authority_host.rstrip("/"),
+        audience=cloud.arm_scope.removesuffix("/.default"),
+        arm=cloud.arm_endpoint,
+        graph=cloud.graph_endpoint,
+        vaults=cloud.vault_suffix,
+        hsms=cloud.managed_hsm_suffix,
+        storage=cloud.storage_suffix,
+    )
 
 
 # ARM's request limits: a token bucket for each principal, subscription and kind of operation.

@@ -39,6 +39,7 @@ from localcloud.azure.shared.refusals import ServiceError, refusal
 from localcloud.core.arm_ids import is_uuid, role_definition_id
 from localcloud.core.clock import now
 from localcloud.core.store import Document
+from localcloud.core.yaml_text import document
 
 # Microsoft.Authorization/roleDefinitions: the built-in roles at every scope, and the tenant's custom roles.
 #
@@ -212,17 +213,9 @@ def _is_within(scope: str, other: str) -> bool:
 
 def _built_in(cloud: LocalAzure, role: RoleDefinition) -> dict[str, Any]:
     granted = (role.actions, role.not_actions, role.data_actions, role.not_data_actions)
-    return {
-        "id": role_definition_id(cloud.subscription_id, role.guid),
-        "name": role.guid,
-        "type": _TYPE,
-        "properties": {
-            "roleName": role.role_name,
-            "type": "BuiltInRole",
-            "assignableScopes": ["/"],
-            "permissions": [dict(zip(PERMISSIONS, granted, strict=True))],
-        },
-    }
+    words = {"id": role_definition_id(cloud.subscription_id, role.guid), "name": role.guid, "type": _TYPE}
+    permissions = dict(zip(PERMISSIONS, granted, strict=True))
+    return document(__file__, "built-in role", **words, title=role.role_name, permissions=permissions)
 
 
 # The first version is no longer accepted (azure-docs `conditions-troubleshoot.md`).

@@ -29,6 +29,7 @@ from localcloud.azure.resource_store import public
 from localcloud.azure.shared.refusals import refusal
 from localcloud.core.clock import now, rfc3339
 from localcloud.core.store import Document
+from localcloud.core.yaml_text import document
 
 _COPIES: Final = ("Copy", "Restore", "CopyStart")
 
@@ -132,15 +133,11 @@ def _require(parameters: Mapping[str, Any]) -> None:
             raise refusal("InvalidParameter required", name=name)
 
 
-# Of each size: processors and memory in GiB. Enough for a program that looks whether its size is there.
-_SIZES: Final[Mapping[str, tuple[int, int]]] = {
-    f"Standard_D{count}s_{version}": (count, 4 * count) for version in ("v3", "v5") for count in (2, 4, 8, 16)
-}
 _FILTER: Final = re.compile(r"location eq '(\w+)'", re.IGNORECASE)
 
 
 class Skus(ResourceType):
-    """Some sizes of machines, in every region and zone that is asked for.
+    """Some sizes of machines, in every region and zone that is asked for: enough to see that a program's is there.
 
     Microsoft's own Cluster API provider lists them before it makes a machine, with roles at resource groups only.
     """
@@ -152,30 +149,19 @@ class Skus(ResourceType):
         asked = _FILTER.fullmatch(call.query.get("$filter", ""))
         if asked is None:
             raise errors.not_emulated(f"$filter={call.query.get('$filter')} of the list of {self.name}")
-        return collection(_size(asked[1], name, *size) for name, size in _SIZES.items())
+        return collection(_size(asked[1], version, count) for version in ("v3", "v5") for count in (2, 4, 8, 16))
 
 
-def _size(region: str, name: str, processors: int, memory: int) -> dict[str, Any]:
-    capabilities = {
-        "vCPUs": str(processors),
-        "MemoryGB": str(memory),
-        "MaxDataDiskCount": str(2 * processors),
-        "CpuArchitectureType": "x64",
-        "HyperVGenerations": "V1,V2",
-        **dict.fromkeys(("PremiumIO", "AcceleratedNetworkingEnabled", "EncryptionAtHostSupported"), "True"),
-        "EphemeralOSDiskSupported": "False",
-    }
-    return {
-        "resourceType": "virtualMachines",
-        "name": name,
-        "tier": "Standard",
-        "size": name.removeprefix("Standard_"),
-        "family": f"standardDS{name.rpartition('_')[2]}Family",
-        "locations": [region],
-        "locationInfo": [{"location": region, "zones": ["1", "2", "3"], "zoneDetails": []}],
-        "capabilities": [{"name": key, "value": value} for key, value in capabilities.items()],
-        "restrictions": [],
-    }
+def _size(region: str, version: str, processors: int) -> dict[str, Any]:
+    return document(
+        *(__file__, "size"),
+        region=region,
+        size=f"D{processors}s_{version}",
+        version=version,
+        processors=str(processors),
+        memory=str(4 * processors),
+        disks=str(2 * processors),
+    )
 
 
 def types() -> tuple[ResourceType, ...]:

@@ -26,7 +26,7 @@ from localcloud.core.arm_ids import in_lower_case
 from localcloud.core.clouds import AKS_CLIENT_APP_ID, AKS_SERVER_APP_ID
 from localcloud.core.cluster import ADMINISTRATOR, Endpoint, token
 from localcloud.core.store import Document
-from localcloud.core.yaml_text import dump
+from localcloud.core.yaml_text import document, dump
 
 # The `properties` of a managed cluster: validation, the service's own values, and what cannot be changed later.
 #
@@ -100,37 +100,15 @@ def filled_in(properties: Mapping[str, Any], location: str, tenant_id: str) -> d
     full_version = version if version.count(".") > 1 else f"{version}.{_PATCH}"
     prefix = properties.get("fqdnSubdomain") or properties["dnsPrefix"]
     filled = {
-        "enableRBAC": True,
-        "disableLocalAccounts": False,
-        "networkProfile": {},
-        "maxAgentPools": 100,
-        "supportPlan": "KubernetesOfficial",
+        **document(__file__, "cluster defaults"),
         **{name: value for name, value in properties.items() if name not in _NAMES},
-        "provisioningState": "Succeeded",
-        "powerState": {"code": "Running"},
-        "currentKubernetesVersion": full_version,
+        **document(__file__, "cluster state", version=full_version, uid=uid),
         **_names(properties, f"{prefix}-{uid[:8]}", location),
-        "resourceUID": uid,
     }
-    filled["agentPoolProfiles"] = [
-        {
-            "count": 1,
-            "osType": "Linux",
-            "type": "VirtualMachineScaleSets",
-            **pool,
-            "currentOrchestratorVersion": full_version,
-            "powerState": {"code": "Running"},
-            "provisioningState": "Succeeded",
-        }
-        for pool in properties["agentPoolProfiles"]
-    ]
-    filled["networkProfile"] = {
-        "serviceCidr": "10.0.0.0/16",
-        "dnsServiceIP": "10.0.0.10",
-        "outboundType": "loadBalancer",
-        "loadBalancerSku": "standard",
-        **filled["networkProfile"],
-    }
+    state = document(__file__, "pool state", version=full_version)
+    pools = properties["agentPoolProfiles"]
+    filled["agentPoolProfiles"] = [{**document(__file__, "pool defaults"), **pool, **state} for pool in pools]
+    filled["networkProfile"] = {**document(__file__, "network defaults"), **filled["networkProfile"]}
     if _has_addresses_of_the_subnet(filled["networkProfile"]):
         filled["networkProfile"].pop("podCidr", None)  # not used, and not kept (terraform-provider-azurerm issue 20573)
     else:
@@ -224,11 +202,6 @@ def _change_not_allowed(name: str) -> ServiceError:
     return refusal("PropertyChangeNotAllowed", name=name)
 
 
-_USER: Final = "listclusterusercredential"
-_ADMIN: Final = "listclusteradmincredential"
-_INSTALL_HINT: Final = "\nkubelogin is not installed which is required to connect to AAD enabled cluster.\n"
-
-
 class ManagedClusters(WrittenType):
     """AKS clusters, and their kubeconfigs: for users, who sign in at Entra ID, and for administrators, who do not."""
 
@@ -260,9 +233,9 @@ class ManagedClusters(WrittenType):
     async def action(self, call: Call) -> Response:
         cluster = self.existing(call)
         match str(call.path.verb).lower():
-            case verb if verb == _USER:
+            case "listclusterusercredential":
                 return _credential("clusterUser", _for_users(call, cluster))
-            case verb if verb == _ADMIN:
+            case "listclusteradmincredential":
                 return _credential("clusterAdmin", _for_administrators(call, cluster))
         raise errors.not_emulated(f"POST {call.path.verb} of {self.name}")
 
@@ -318,7 +291,8 @@ def _for_users(call: Call, cluster: Document) -> dict[str, Any]:
     if form not in {"exec", "azure"}:
         raise errors.bad_request(f"The value of parameter format is invalid: {form}. It must be azure or exec.")
     tenant = properties["aadProfile"].get("tenantID") or call.cloud.tenant_id
-    return _kubeconfig(call, cluster, "clusterUser", _by_exec(tenant) if form == "exec" else _by_provider(tenant))
+    words = {"server": AKS_SERVER_APP_ID, "client": AKS_CLIENT_APP_ID, "tenant": tenant}
+    return _kubeconfig(call, cluster, "clusterUser", document(__file__, f"user by {form}", **words))
 
 
 def _for_administrators(call: Call, cluster: Document) -> dict[str, Any]:
@@ -329,46 +303,12 @@ def _for_administrators(call: Call, cluster: Document) -> dict[str, Any]:
     return _kubeconfig(call, cluster, "clusterAdmin", administrator)
 
 
-def _by_exec(tenant: str) -> dict[str, Any]:
-    arguments = ["get-token", "--environment", "AzurePublicCloud", "--server-id", AKS_SERVER_APP_ID]
-    arguments += ["--client-id", AKS_CLIENT_APP_ID, "--tenant-id", tenant, "--login", "devicecode"]
-    return {
-        "exec": {
-            "apiVersion": "client.authentication.k8s.io/v1beta1",
-            "args": arguments,
-            "command": "kubelogin",
-            "env": None,
-            "installHint": _INSTALL_HINT,
-            "provideClusterInfo": False,
-        }
-    }
-
-
-def _by_provider(tenant: str) -> dict[str, Any]:
-    config = {
-        "apiserver-id": AKS_SERVER_APP_ID,
-        "client-id": AKS_CLIENT_APP_ID,
-        "config-mode": "1",
-        "environment": "AzurePublicCloud",
-        "tenant-id": tenant,
-    }
-    return {"auth-provider": {"name": "azure", "config": config}}
-
-
 def _kubeconfig(call: Call, cluster: Document, kind: str, user: dict[str, Any]) -> dict[str, Any]:
     endpoint, name = Endpoint.load(call.cloud.store), cluster["name"]
     context = f"{name}-admin" if kind == "clusterAdmin" else name
-    who = f"{kind}_{call.path.resource_group}_{name}"
-    server = {"certificate-authority-data": endpoint.ca, "server": _server(call, cluster, endpoint)}
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": name, "cluster": server}],
-        "contexts": [{"name": context, "context": {"cluster": name, "user": who}}],
-        "current-context": context,
-        "preferences": {},
-        "users": [{"name": who, "user": user}],
-    }
+    names = {"cluster": name, "context": context, "who": f"{kind}_{call.path.resource_group}_{name}"}
+    server = _server(call, cluster, endpoint)
+    return document(__file__, "kubeconfig", **names, ca=endpoint.ca, server=server, user=user)
 
 
 def _server(call: Call, cluster: Document, endpoint: Endpoint) -> str:

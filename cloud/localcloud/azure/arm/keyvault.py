@@ -33,6 +33,7 @@ from localcloud.azure.resource_store import public
 from localcloud.azure.shared.refusals import refusal
 from localcloud.core.clock import now, rfc3339
 from localcloud.core.store import Document
+from localcloud.core.yaml_text import document
 
 # The `properties` of a vault: validation, the service's defaults, and what cannot be undone.
 #
@@ -312,13 +313,7 @@ def _secret_properties(call: Call) -> dict[str, Any]:
 
 
 def _secret_resource(vault: KeyVault, version: SecretVersion) -> dict[str, Any]:
-    attributes = {
-        "enabled": version.enabled,
-        "nbf": version.nbf,
-        "exp": version.exp,
-        "created": version.created,
-        "updated": version.updated,
-    }
+    attributes = {name: getattr(version, name) for name in ("enabled", "nbf", "exp", "created", "updated")}
     properties = {
         "contentType": version.content_type,
         "attributes": {name: value for name, value in attributes.items() if value is not None},
@@ -337,22 +332,12 @@ def _secret_resource(vault: KeyVault, version: SecretVersion) -> dict[str, Any]:
 
 def _deleted_resource(call: Call, deleted: DeletedVault) -> dict[str, Any]:
     vault = deleted.vault
-    properties = {
-        "vaultId": vault.id,
-        "location": vault.location,
-        "tags": vault.resource["tags"],
-        "deletionDate": rfc3339(deleted.deleted_at),
-        "scheduledPurgeDate": rfc3339(deleted.purge_at),
-    }
+    dates = {"deleted": rfc3339(deleted.deleted_at), "purged": rfc3339(deleted.purge_at)}
+    words = {"subscription": call.cloud.subscription_id, "location": vault.location, "name": vault.name}
+    shown = document(__file__, "soft-deleted vault", **words, **dates, id=vault.id, tags=vault.resource["tags"])
     if vault.is_purge_protected:
-        properties["purgeProtectionEnabled"] = True
-    location = f"/subscriptions/{call.cloud.subscription_id}/providers/Microsoft.KeyVault/locations/{vault.location}"
-    return {
-        "id": f"{location}/deletedVaults/{vault.name}",
-        "name": vault.name,
-        "type": DeletedVaults.name,
-        "properties": properties,
-    }
+        shown["properties"]["purgeProtectionEnabled"] = True
+    return shown
 
 
 def _system_data(call: Call, current: Document | None) -> dict[str, str]:

@@ -30,25 +30,14 @@ from localcloud.azure.blob.contents import (
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.refusals import ServiceError, refusal
 from localcloud.core.store import Document, Store
+from localcloud.core.yaml_text import document
 
 _ACCOUNT_NAME: Final = re.compile(r"[a-z0-9]{3,24}")
 _FILE_SERVICES: Final = f"{ACCOUNTS}/fileServices"
 _KINDS: Final = frozenset({"Storage", "StorageV2", "BlobStorage", "FileStorage", "BlockBlobStorage"})
 _SKU_NAME: Final = re.compile(r"(Standard|Premium)(V2)?_([A-Z]+)", re.IGNORECASE)
 _PUBLIC_ACCESS: Final = ("None", "Blob", "Container")
-# What a PUT may set, with the service's default; None: absent by default.
-_PROPERTIES: Final[Mapping[str, Any]] = {
-    "accessTier": "Hot",
-    "allowBlobPublicAccess": False,
-    "allowCrossTenantReplication": False,
-    "allowSharedKeyAccess": None,
-    "defaultToOAuthAuthentication": None,
-    "isHnsEnabled": None,
-    "minimumTlsVersion": "TLS1_0",
-    "networkAcls": {"bypass": "AzureServices", "virtualNetworkRules": [], "ipRules": [], "defaultAction": "Allow"},
-    "publicNetworkAccess": None,
-    "supportsHttpsTrafficOnly": True,
-}
+_PROPERTIES: Final[Mapping[str, Any]] = document(__file__, "storage settings")
 
 
 class NamesOfAccounts(ResourceType):
@@ -89,7 +78,8 @@ class StorageAccounts(WrittenType):
         if kind is None:
             raise errors.bad_request(f"Kind '{call.body.get('kind')}' is not one of {', '.join(sorted(_KINDS))}.")
         before = current["properties"] if current else {}
-        properties = {**_made(name, account["location"]), **before, **_wanted(call.properties, before)}
+        made = document(__file__, "storage account", name=name, location=account["location"], now=time_now())
+        properties = {**made, **before, **_wanted(call.properties, before)}
         written = {**account, "sku": sku, "kind": kind, "properties": properties}
         call.resources.put(written)
         for service_type in (BLOB_SERVICES, _FILE_SERVICES):
@@ -184,22 +174,6 @@ def _sku(body: Mapping[str, Any]) -> dict[str, str]:
     return {
         "name": f"{known[1].capitalize()}{(known[2] or '').upper()}_{known[3].upper()}",
         "tier": known[1].capitalize(),
-    }
-
-
-def _made(name: str, location: str) -> dict[str, Any]:
-    """The service's own properties of a new account, as recorded from Azure (COVERAGE.md)."""
-    now = time_now()
-    service = {"keyType": "Account", "enabled": True, "lastEnabledTime": now}
-    return {
-        "provisioningState": "Succeeded",
-        "creationTime": now,
-        "keyCreationTime": {"key1": now, "key2": now},
-        "encryption": {"keySource": "Microsoft.Storage", "services": {"blob": service, "file": service}},
-        "privateEndpointConnections": [],
-        "primaryEndpoints": {"blob": f"https://{name}.blob.core.windows.net/"},
-        "primaryLocation": location,
-        "statusOfPrimary": "available",
     }
 
 

@@ -20,6 +20,7 @@ from localcloud.azure.resource_store import KIND, public
 from localcloud.azure.shared.refusals import refusal
 from localcloud.core.arm_ids import subscription_id
 from localcloud.core.store import Document
+from localcloud.core.yaml_text import document
 
 # Some of Azure's regions, with their display names.
 _LOCATIONS: Final[Mapping[str, str]] = {
@@ -35,7 +36,7 @@ _LOCATIONS: Final[Mapping[str, str]] = {
 _VERSIONS: Final = ("2024-11-01", "2023-07-01", "2023-01-31", "2022-04-01")
 # Every listed region has three zones; of the emulated namespaces Azure names them for this one's types.
 _ZONED: Final = "Microsoft.Compute"
-_ZONES: Final = {
+_ZONES: Final[Mapping[str, Any]] = {
     "zoneMappings": [{"location": region, "zones": ["1", "2", "3"]} for region in _LOCATIONS.values()],
 }
 _MEMBERS: Final = ("id", "name", "type", "location", "tags", "kind", "sku", "identity", "managedBy", "zones")
@@ -50,19 +51,7 @@ class Tenants(ResourceType):
     listed_by_access = True
 
     async def list(self, call: Call) -> Response:
-        tenant = call.cloud.tenant_id
-        return collection(
-            [
-                {
-                    "id": f"/tenants/{tenant}",
-                    "tenantId": tenant,
-                    "displayName": "local",
-                    "countryCode": "US",
-                    "domains": [],
-                    "tenantCategory": "Home",
-                }
-            ]
-        )
+        return collection([document(__file__, "tenant", tenant=call.cloud.tenant_id)])
 
 
 class Subscriptions(ResourceType):
@@ -88,17 +77,10 @@ class Locations(ResourceType):
     read_with_any_role = True
 
     async def list(self, call: Call) -> Response:
-        subscription = subscription_id(call.cloud.subscription_id)
+        subscription = call.cloud.subscription_id
         return collection(
-            {
-                "id": f"{subscription}/locations/{name}",
-                "name": name,
-                "type": "Region",
-                "displayName": display_name,
-                "regionalDisplayName": display_name,
-                "metadata": {"regionType": "Physical", "regionCategory": "Recommended"},
-            }
-            for name, display_name in _LOCATIONS.items()
+            document(__file__, "location", subscription=subscription, name=name, title=title)
+            for name, title in _LOCATIONS.items()
         )
 
 
@@ -163,21 +145,11 @@ def _namespaces(call: Call) -> dict[str, None]:
 def _provider(call: Call, namespace: str) -> dict[str, Any]:
     types = [name.partition("/")[2] for name in call.type_names if name.startswith(f"{namespace}/")]
     is_held = namespace.lower() in call.cloud.holder.now().unregistered_providers
-    return {
-        "id": f"{subscription_id(call.cloud.subscription_id)}/providers/{namespace}",
-        "namespace": namespace,
-        "registrationState": "NotRegistered" if is_held else "Registered",
-        "registrationPolicy": "RegistrationRequired",
-        "resourceTypes": [
-            {
-                "resourceType": type_,
-                "locations": list(_LOCATIONS.values()),
-                "apiVersions": list(_VERSIONS),
-                **(_ZONES if namespace == _ZONED else {}),
-            }
-            for type_ in types
-        ],
-    }
+    state = "NotRegistered" if is_held else "Registered"
+    listed = {"locations": list(_LOCATIONS.values()), "apiVersions": list(_VERSIONS)}
+    listed |= _ZONES if namespace == _ZONED else {}
+    words = {"subscription": call.cloud.subscription_id, "namespace": namespace, "state": state}
+    return document(__file__, "provider", **words, types=[{"resourceType": name, **listed} for name in types])
 
 
 def _resources(call: Call, scope: str) -> Response:
@@ -217,13 +189,4 @@ def _may_read(call: Call, resource: Document) -> bool:
 
 
 def _subscription(call: Call) -> dict[str, object]:
-    return {
-        "id": subscription_id(call.cloud.subscription_id),
-        "subscriptionId": call.cloud.subscription_id,
-        "tenantId": call.cloud.tenant_id,
-        "displayName": "local",
-        "state": "Enabled",
-        "subscriptionPolicies": {"quotaId": "PayAsYouGo_2014-09-01", "spendingLimit": "Off"},
-        "authorizationSource": "RoleBased",
-        "managedByTenants": [],
-    }
+    return document(__file__, "subscription", subscription=call.cloud.subscription_id, tenant=call.cloud.tenant_id)
