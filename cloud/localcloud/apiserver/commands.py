@@ -70,80 +70,22 @@ class Binaries:
 ETCD = "etcd"
 API_SERVER = "kube-apiserver"
 CONTROLLER_MANAGER = "kube-controller-manager"
-_LOOPBACK = "127.0.0.1"
-# The endpoint of the Service `kubernetes`, which network policies name. No loopback address is allowed there, so
-# it is one of those for documentation (RFC 5737); the kubelet leads the Service's own address to the API server.
-_ADVERTISED = "192.0.2.1"
 # Where the kubelet listens for Services: pods have their addresses from 127.64.0.1 on.
 _SERVICES = IPv4Network("127.32.0.0/11")
 _SERVICES_OF_ONE = 22  # the length of the prefix of one local cloud's addresses
 _PORTS_OF_ONE = 16  # no two local clouds have ports in one block of so many
-# etcd wants a host and a port in the addresses that it announces to peers and clients, and has no peers. It is no TCP
-# port: it names a socket in the working directory.
-_NOBODY = "unix://peer:1"
-# Controllers whose work no kubelet does. The real kubernetes plugin asks for foreground deletion (garbage collector).
-_CONTROLLERS = (
-    "namespace-controller",
-    "serviceaccount-controller",
-    "root-ca-certificate-publisher-controller",
-    "garbage-collector-controller",
-    "statefulset-controller",
-    # The claims of a StatefulSet have its finalizer, which else nothing removes.
-    "persistentvolumeclaim-protection-controller",
-)
 
 
 def etcd(state: StateDirectory, binaries: Binaries) -> list[str]:
     """etcd on a Unix socket: no port, and no TLS between two processes of one user."""
-    return [
-        binaries.path(ETCD),
-        f"--data-dir={state.root / 'etcd'}",
-        f"--listen-client-urls={_socket(state)}",
-        f"--advertise-client-urls={_NOBODY}",
-        f"--listen-peer-urls={_NOBODY}",
-        f"--initial-advertise-peer-urls={_NOBODY}",
-        f"--initial-cluster=default={_NOBODY}",
-        # Without fsync a killed process loses nothing; after a power failure the stack can be deployed again.
-        "--unsafe-no-fsync",
-        "--log-level=warn",
-    ]
+    return _command(binaries, ETCD, root=state.root, socket=_socket(state))
 
 
 def kube_apiserver(state: StateDirectory, binaries: Binaries, port: int) -> list[str]:
     """kube-apiserver with its default admission plugins."""
-    files = state.control_plane
-    return [
-        binaries.path(API_SERVER),
-        f"--etcd-servers={_socket(state)}",
-        f"--bind-address={_LOOPBACK}",
-        f"--advertise-address={_ADVERTISED}",
-        f"--secure-port={port}",
-        f"--tls-cert-file={state.server_file}",
-        f"--tls-private-key-file={state.server_file}",
-        f"--authentication-config={files / 'authentication.yaml'}",
-        f"--authentication-token-webhook-config-file={files / 'token-reviews.yaml'}",
-        "--authentication-token-webhook-version=v1",
-        # No longer than kube-apiserver remembers any token: a token's end is noticed as soon as its own would be.
-        "--authentication-token-webhook-cache-ttl=10s",
-        f"--token-auth-file={files / 'tokens.csv'}",
-        "--authorization-mode=RBAC,Webhook",
-        f"--authorization-webhook-config-file={files / 'access-reviews.yaml'}",
-        "--authorization-webhook-version=v1",
-        # Practically no cache: the local Azure itself decides how late a role assignment begins and ends.
-        "--authorization-webhook-cache-authorized-ttl=1ms",
-        "--authorization-webhook-cache-unauthorized-ttl=1ms",
-        "--service-account-issuer=https://kubernetes.default.svc",
-        f"--service-account-key-file={files / 'service-account.pem'}",
-        f"--service-account-signing-key-file={files / 'service-account.pem'}",
-        f"--encryption-provider-config={files / 'encryption.yaml'}",
-        f"--service-cluster-ip-range={service_addresses(port)}",
-        f"--kubelet-certificate-authority={state.ca_file}",
-        f"--kubelet-client-certificate={state.kubelet_client_file}",
-        f"--kubelet-client-key={state.kubelet_client_file}",
-        # kubectl's WebSocket goes on to the kubelet as it is, and is not translated to SPDY.
-        "--feature-gates=TranslateStreamCloseWebsocketRequests=false",
-        "--profiling=false",
-    ]
+    words = {"port": port, "addresses": service_addresses(port), "socket": _socket(state), "ca": state.ca_file}
+    files = {"files": state.control_plane, "server": state.server_file, "kubelet": state.kubelet_client_file}
+    return _command(binaries, API_SERVER, **words, **files)
 
 
 def service_addresses(port: int) -> str:
@@ -155,16 +97,13 @@ def service_addresses(port: int) -> str:
 
 def kube_controller_manager(state: StateDirectory, binaries: Binaries) -> list[str]:
     """kube-controller-manager with the few controllers that are needed here."""
-    return [
-        binaries.path(CONTROLLER_MANAGER),
-        f"--kubeconfig={state.controller_manager_kubeconfig}",
-        f"--controllers={','.join(_CONTROLLERS)}",
-        "--use-service-account-credentials",
-        f"--root-ca-file={state.ca_file}",
-        "--leader-elect=false",
-        "--secure-port=0",
-        "--profiling=false",
-    ]
+    kubeconfig = state.controller_manager_kubeconfig
+    return _command(binaries, CONTROLLER_MANAGER, kubeconfig=kubeconfig, ca=state.ca_file)
+
+
+def _command(binaries: Binaries, program: str, **words: object) -> list[str]:
+    flags = yaml_text.document(__file__, program, **words)
+    return [binaries.path(program), *(f"--{name}={value}" for name, value in flags.items())]
 
 
 def _socket(state: StateDirectory) -> str:
@@ -182,11 +121,10 @@ def write(state: StateDirectory, store: Store, issuer: str, metadata_url: str, w
     kube-apiserver takes tokens with this `issuer`, whose signing keys the metadata document names, and asks `webhooks`,
     URLs by name of the file.
     """
+    key = store.kept(_KIND, "encryption-key", lambda: base64.b64encode(os.urandom(32)).decode())
     documents = {
         "authentication": _authentication(issuer, metadata_url, state.ca_file.read_text()),
-        "encryption": _encryption(
-            store.kept(_KIND, "encryption-key", lambda: base64.b64encode(os.urandom(32)).decode())
-        ),
+        "encryption": yaml_text.document(__file__, "encryption", key=key),
         **{
             name: with_one_context({"server": url, "certificate-authority": str(state.ca_file)}, {})
             for name, url in webhooks.items()
@@ -219,16 +157,6 @@ def _tokens(store: Store) -> str:
         f'{token(store, ClusterKind.API_SERVER, user)},{user.name},{user.name},"{",".join(user.groups)}"\n'
         for user in USERS
     )
-
-
-def _encryption(key: str) -> dict[str, Any]:
-    """Secrets are encrypted in etcd, which is on the disk; what was there before stays readable (`identity`)."""
-    providers = [{"aesgcm": {"keys": [{"name": "local", "secret": key}]}}, {"identity": {}}]
-    return {
-        "apiVersion": "apiserver.config.k8s.io/v1",
-        "kind": "EncryptionConfiguration",
-        "resources": [{"resources": ["secrets"], "providers": providers}],
-    }
 
 
 def _kubelet_client() -> str:
