@@ -13,6 +13,7 @@ from typing import Final
 import httpx
 
 from localcloud.core import clock
+from localcloud.core.yaml_text import document
 from localcloud.kubernetes import calls
 from localcloud.kubernetes.calls import ApiError, Object
 from localcloud.kubernetes.kubeconfig import Connection
@@ -183,30 +184,10 @@ class EventRecorder:
             if count > 1:
                 await self._client.merge(EVENTS, metadata["namespace"], name, {"count": count, "lastTimestamp": now})
                 return
-            await self._client.create(
-                EVENTS,
-                metadata["namespace"],
-                {
-                    "metadata": {"name": name, "namespace": metadata["namespace"]},
-                    "involvedObject": {
-                        "apiVersion": "v1",
-                        "kind": "Pod",
-                        "name": metadata["name"],
-                        "namespace": metadata["namespace"],
-                        "uid": metadata["uid"],
-                        "resourceVersion": metadata["resourceVersion"],
-                    },
-                    "type": type_,
-                    "reason": reason,
-                    "message": message,
-                    "source": {"component": "kubelet", "host": pod["spec"]["nodeName"]},
-                    "reportingComponent": "kubelet",
-                    "reportingInstance": pod["spec"]["nodeName"],
-                    "count": count,
-                    "firstTimestamp": now,
-                    "lastTimestamp": now,
-                },
-            )
+            about = {name: metadata[name] for name in ("name", "namespace", "uid")}
+            words = {"event": name, "version": metadata["resourceVersion"], "node": pod["spec"]["nodeName"], **about}
+            said = {"type": type_, "reason": reason, "message": message, "count": count, "now": now}
+            await self._client.create(EVENTS, metadata["namespace"], document(__file__, "event", **words, **said))
         except (ApiError, httpx.HTTPError) as error:
             self._counts.pop(name, None)
             _log.info("event %s of %s/%s not recorded: %s", reason, metadata["namespace"], metadata["name"], error)

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import httpx
 
-from localcloud.core import clock
+from localcloud.core import clock, yaml_text
 from localcloud.kubelet.client import DEPLOYMENTS, PODS
 from localcloud.kubelet.cluster import ClusterCache, Key, key_of
 from localcloud.kubelet.selection import HASH_LABEL, condition, controller_of, is_ready, is_terminating, workload_of
@@ -240,20 +240,17 @@ def replica_set_of(deployment: Object, others: Collection[Object], replicas: int
     template_metadata = template.get("metadata", {})
     labels = {**template_metadata.get("labels", {}), **label}
     selector = spec["selector"]
-    return {
-        "metadata": {
-            "name": name_of(deployment),
-            "namespace": metadata["namespace"],
-            "labels": labels,
-            "annotations": annotations_of(deployment, next_revision(others)),
-            "ownerReferences": [_owner("Deployment", deployment)],
-        },
-        "spec": {
-            "replicas": replicas,
-            "selector": {**selector, "matchLabels": {**selector.get("matchLabels", {}), **label}},
-            "template": {**template, "metadata": {**template_metadata, "labels": labels}},
-        },
-    }
+    return yaml_text.document(
+        *(__file__, "ReplicaSet"),
+        name=name_of(deployment),
+        namespace=metadata["namespace"],
+        labels=labels,
+        annotations=annotations_of(deployment, next_revision(others)),
+        owner=_owner("Deployment", deployment),
+        replicas=replicas,
+        selector={**selector, "matchLabels": {**selector.get("matchLabels", {}), **label}},
+        template={**template, "metadata": {**template_metadata, "labels": labels}},
+    )
 
 
 def next_revision(replica_sets: Collection[Object]) -> int:
@@ -269,16 +266,15 @@ def annotations_of(deployment: Object, revision: int) -> dict[str, str]:
 def pod_of(replica_set: Object, suffix: str, node: str) -> Object:
     """A new Pod object of the ReplicaSet's template, owned by the ReplicaSet and assigned to `node`."""
     metadata, template = replica_set["metadata"], replica_set["spec"]["template"]
-    return {
-        "metadata": {
-            "name": f"{metadata['name']}-{suffix}",
-            "namespace": metadata["namespace"],
-            "labels": template["metadata"]["labels"],
-            "annotations": template["metadata"].get("annotations", {}),
-            "ownerReferences": [_owner("ReplicaSet", replica_set)],
-        },
-        "spec": {**template["spec"], "nodeName": node},
-    }
+    return yaml_text.document(
+        *(__file__, "Pod"),
+        name=f"{metadata['name']}-{suffix}",
+        namespace=metadata["namespace"],
+        labels=template["metadata"]["labels"],
+        annotations=template["metadata"].get("annotations", {}),
+        owner=_owner("ReplicaSet", replica_set),
+        spec={**template["spec"], "nodeName": node},
+    )
 
 
 def replica_set_status(replica_set: Object, pods: Sequence[Object]) -> dict[str, Any]:
@@ -305,14 +301,8 @@ def expired(deployment: Object, old: Collection[Object]) -> list[Object]:
 
 
 def _owner(kind: str, document: Object) -> dict[str, Any]:
-    return {
-        "apiVersion": "apps/v1",
-        "kind": kind,
-        "name": document["metadata"]["name"],
-        "uid": document["metadata"]["uid"],
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
+    metadata = document["metadata"]
+    return yaml_text.document(__file__, "owner", kind=kind, name=metadata["name"], uid=metadata["uid"])
 
 
 @dataclass(frozen=True)

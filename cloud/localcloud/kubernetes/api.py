@@ -20,10 +20,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from localcloud.azure.tenant.tokens import InvalidTokenError, Tokens
-from localcloud.core import clock
+from localcloud.core import clock, yaml_text
 from localcloud.core.clouds import AKS_SERVER_APP_ID
 from localcloud.core.store import Store, StoreError
-from localcloud.core.yaml_text import load_as_go
 from localcloud.kubernetes import discovery, patches
 from localcloud.kubernetes.errors import (
     StatusError,
@@ -61,28 +60,11 @@ def _table(kind: ResourceKind, documents: Sequence[Object], request: Request) ->
     if "as=Table" not in accept or "v=v1;" not in accept.replace(" ", "") + ";":
         return None
     columns = {"Name": lambda item: item["metadata"]["name"], **_COLUMNS.get(kind.kind, {}), "Age": _age}
-    return {
-        "kind": "Table",
-        "apiVersion": "meta.k8s.io/v1",
-        "metadata": {},
-        "columnDefinitions": [
-            {
-                "name": name,
-                "type": "string",
-                "format": "name" if name == "Name" else "",
-                "description": "",
-                "priority": 0,
-            }
-            for name in columns
-        ],
-        "rows": [
-            {
-                "cells": [cell(document) for cell in columns.values()],
-                **_included(document, included),
-            }
-            for document in documents
-        ],
-    }
+    rows = [{"cells": [cell(item) for cell in columns.values()], **_included(item, included)} for item in documents]
+    headings = [
+        yaml_text.document(__file__, "column", name=name, format="name" if name == "Name" else "") for name in columns
+    ]
+    return yaml_text.document(__file__, "table", columns=headings, rows=rows)
 
 
 def _included(document: dict[str, Any], included: str) -> dict[str, Any]:
@@ -434,7 +416,7 @@ async def _body(request: Request, *, any_json: bool = False) -> Any:
         raise unsupported_media_type(content_type, ["application/json", "application/yaml"])
     is_yaml = "yaml" in content_type
     try:
-        parsed = load_as_go(raw) if is_yaml else json.loads(raw)
+        parsed = yaml_text.load_as_go(raw) if is_yaml else json.loads(raw)
     except (ValueError, yaml.YAMLError) as error:
         raise bad_request(f"the object provided is unrecognized: {error}") from None
     if not any_json and not isinstance(parsed, dict):

@@ -6,7 +6,8 @@ import json
 from functools import cache
 from typing import Any, Final
 
-from localcloud.kubernetes import patches, schemas
+from localcloud.core.yaml_text import document
+from localcloud.kubernetes import schemas
 from localcloud.kubernetes.kinds import KINDS, ResourceKind
 from localcloud.kubernetes.schemas import REFERENCE, Schema, components
 
@@ -113,22 +114,12 @@ def _varint(number: int) -> bytes:
 _VERBS: Final = ["create", "delete", "get", "list", "patch", "update", "watch"]
 _STATUS_VERBS: Final = ["get", "patch", "update"]
 
-VERSION: Final = {
-    "major": "1",
-    "minor": "35",
-    "gitVersion": "v1.35.4+localcloud",
-    "gitCommit": "",
-    "gitTreeState": "clean",
-    "buildDate": "1970-01-01T00:00:00Z",
-    "goVersion": "",
-    "compiler": "",
-    "platform": "linux/amd64",
-}
+VERSION: Final = document(__file__, "version")
 
 
 def core_versions() -> dict[str, Any]:
     """`/api`."""
-    return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
+    return document(__file__, "core versions")
 
 
 def groups() -> dict[str, Any]:
@@ -155,12 +146,7 @@ def resources(group: str, version: str) -> dict[str, Any] | None:
         listed.append({**_resource(kind, kind.plural, _VERBS), **extras})
         if kind.has_status:
             listed.append(_resource(kind, f"{kind.plural}/status", _STATUS_VERBS))
-    return {
-        "kind": "APIResourceList",
-        "apiVersion": "v1",
-        "groupVersion": served[0].api_version,
-        "resources": listed,
-    }
+    return document(__file__, "resources", version=served[0].api_version, resources=listed)
 
 
 def openapi_paths() -> dict[str, Any]:
@@ -178,27 +164,15 @@ def openapi(path: str) -> dict[str, Any] | None:
     if not served:
         return None
     known, kinds = schemas.components(), {kind.kind for kind in KINDS}
-    document = {kind.kind: {**known[kind.kind], _GROUP_VERSION_KIND: [kind.gvk]} for kind in served}
+    own = {kind.kind: {**known[kind.kind], _GROUP_VERSION_KIND: [kind.gvk]} for kind in served}
     used = {name: schema for name, schema in known.items() if name not in kinds}
-    return {
-        "openapi": "3.0.0",
-        "info": {"title": "Kubernetes", "version": VERSION["gitVersion"]},
-        "paths": {path: operations for kind in served for path, operations in _paths(kind).items()},
-        "components": {"schemas": {**used, **document}},
-    }
+    paths = {path: operations for kind in served for path, operations in _paths(kind).items()}
+    return document(__file__, "openapi", paths=paths, schemas={**used, **own})
 
 
 def _paths(kind: ResourceKind) -> dict[str, Any]:
     scope = "namespaces/{namespace}/" if kind.namespaced else ""
-    query = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in ("dryRun", "fieldValidation")]
-    content = {media: {"schema": {"type": "object"}} for media in (patches.MERGE, patches.JSON, patches.APPLY)}
-    patch = {
-        "parameters": query,
-        "requestBody": {"content": content},
-        "responses": {"200": {"description": "OK"}},
-        "x-kubernetes-action": "patch",
-        _GROUP_VERSION_KIND: kind.gvk,
-    }
+    patch = document(__file__, "patch", kind=kind.gvk)
     return {f"/{_root(kind)}/{scope}{kind.plural}/{{name}}": {"patch": patch}}
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import jsonpatch
 
-from localcloud.core import clock
+from localcloud.core import clock, yaml_text
 from localcloud.kubernetes.errors import bad_request, patch_refused
 
 # Server-side apply and `managedFields`: what a manager no longer applies is removed.
@@ -92,20 +92,7 @@ JSON: Final = "application/json-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 APPLY: Final = "application/apply-patch+yaml"
 
-# `patchMergeKey` of the built-in types whose lists merge item by item (k8s.io/api core/v1, meta/v1 struct tags).
-_MERGE_KEYS: Final = {
-    "conditions": "type",
-    "containers": "name",
-    "env": "name",
-    "hostAliases": "ip",
-    "imagePullSecrets": "name",
-    "initContainers": "name",
-    "ownerReferences": "uid",
-    "ports": "containerPort",
-    "secrets": "name",
-    "volumeMounts": "mountPath",
-    "volumes": "name",
-}
+_MERGE_KEYS: Final[dict[str, str]] = yaml_text.document(__file__, "merge keys")
 
 
 def merge(target: Any, patch: Any) -> Any:

@@ -46,7 +46,7 @@ from localcloud.core.files import write_if_changed, write_private
 from localcloud.core.state_directory import StateDirectory
 from localcloud.core.store import Document, Store
 from localcloud.core.tls import ensure_certificate
-from localcloud.core.yaml_text import dump
+from localcloud.core.yaml_text import document, dump
 from localcloud.kubernetes.kubeconfig import with_one_context
 from localcloud.runtime.seed_file import Seed
 from localcloud.runtime.seed_file import choose as choose_seed
@@ -258,30 +258,16 @@ def ensure_owner(store: Store, directory: Directory, subscription: str, credenti
 def role_assignment(subscription: str, principal: str, role: str, condition: str | None = None) -> Document:
     """A built-in role of a service principal on the subscription, long in effect; raises KeyError for another."""
     guids = {role.role_name: guid for guid, role in built_in_roles().items()}
-    scope, since = subscription_id(subscription), (clock.now() - _SINCE).isoformat()
-    type_name, name = (
-        "Microsoft.Authorization/roleAssignments",
-        str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{principal}-{role}")),
+    return document(
+        *(__file__, "role assignment"),
+        scope=subscription_id(subscription),
+        name=str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{principal}-{role}")),
+        principal=principal,
+        role=role_definition_id(subscription, guids[role]),
+        condition=condition,
+        version=None if condition is None else "2.0",
+        since=(clock.now() - _SINCE).isoformat(),
     )
-    return {
-        "id": f"{scope}/providers/{type_name}/{name}",
-        "name": name,
-        "type": type_name,
-        "seeded": True,
-        "properties": {
-            "principalId": principal,
-            "principalType": "ServicePrincipal",
-            "roleDefinitionId": role_definition_id(subscription, guids[role]),
-            "scope": scope,
-            "description": None,
-            "condition": condition,
-            "conditionVersion": None if condition is None else "2.0",
-            "createdOn": since,
-            "updatedOn": since,
-            "createdBy": "",
-            "updatedBy": "",
-        },
-    }
 
 
 def _ensure(name: str, permission: str, store: Store, directory: Directory, credential: Path) -> ServicePrincipal:

@@ -22,16 +22,7 @@ from localcloud.core.arm_ids import subscription_id
 from localcloud.core.store import Document
 from localcloud.core.yaml_text import document
 
-# Some of Azure's regions, with their display names.
-_LOCATIONS: Final[Mapping[str, str]] = {
-    "eastus": "East US",
-    "eastus2": "East US 2",
-    "westus2": "West US 2",
-    "westus3": "West US 3",
-    "northeurope": "North Europe",
-    "westeurope": "West Europe",
-    "uksouth": "UK South",
-}
+_LOCATIONS: Final[Mapping[str, str]] = document(__file__, "regions")
 # Emulated types take any version; Azure has a list for each.
 _VERSIONS: Final = ("2024-11-01", "2023-07-01", "2023-01-31", "2022-04-01")
 # Every listed region has three zones; of the emulated namespaces Azure names them for this one's types.

@@ -22,6 +22,7 @@ from localcloud.azure.shared import refusals
 from localcloud.azure.shared.refusals import ServiceError, refusal
 from localcloud.core import clock
 from localcloud.core.store import STORED, Document, Store, StoredBytes, from_document, to_document
+from localcloud.core.yaml_text import document
 
 # The storage accounts of the local cloud by name, their public parts, and their keys.
 
@@ -73,19 +74,8 @@ def is_public(container: Document, *, listed: bool) -> bool:
 
 
 def new_container() -> dict[str, Any]:
-    """The service's own properties of a written container, as recorded from Azure (COVERAGE.md)."""
-    return {
-        "deleted": False,
-        "remainingRetentionDays": 0,
-        "defaultEncryptionScope": "$account-encryption-key",
-        "denyEncryptionScopeOverride": False,
-        "leaseStatus": "Unlocked",
-        "leaseState": "Available",
-        "lastModifiedTime": time_now(),
-        "legalHold": {"hasLegalHold": False, "tags": []},
-        "hasImmutabilityPolicy": False,
-        "hasLegalHold": False,
-    }
+    """The service's own properties of a written container."""
+    return document(__file__, "new container", now=time_now())
 
 
 def time_now() -> str:
@@ -155,8 +145,8 @@ class Blobs:
 
     def below(self, container: str, prefix: str) -> Iterator[tuple[str, Blob]]:
         """Name and blob of each with this prefix in `container` (`<account>/<name>/`), in the order of the names."""
-        for key, document in self._store.items(_KIND, container + prefix):
-            yield key.removeprefix(container), from_document(Blob, document)
+        for key, kept in self._store.items(_KIND, container + prefix):
+            yield key.removeprefix(container), from_document(Blob, kept)
 
     def put(self, path: str, blob: Blob) -> None:
         """Write a blob whole; its blocks are gone."""

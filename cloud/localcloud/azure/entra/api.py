@@ -36,6 +36,7 @@ from localcloud.azure.tenant.tokens import PUBLIC_CLIENTS, exchange_issuer, firs
 from localcloud.core import clock
 from localcloud.core.arm_ids import is_uuid
 from localcloud.core.clouds import CLOUDS, authorities, named
+from localcloud.core.yaml_text import document
 
 # The forms of token requests, and their allowed members (RFC 6749 3.2 would ignore others).
 #
@@ -232,37 +233,11 @@ class _Entra:
 
     async def metadata(self, request: Request) -> Response:
         self._check_tenant(request, of_metadata=True)
-        root = self._root(request)
-        return JSONResponse(
-            {
-                "issuer": f"{root}/v2.0",
-                "authorization_endpoint": f"{root}/oauth2/v2.0/authorize",
-                "token_endpoint": _token_endpoint(root),
-                "device_authorization_endpoint": f"{root}/oauth2/v2.0/devicecode",
-                "jwks_uri": f"{root}/discovery/v2.0/keys",
-                "token_endpoint_auth_methods_supported": ["client_secret_post", "private_key_jwt"],
-                "response_types_supported": ["token"],
-                "subject_types_supported": ["pairwise"],
-                "id_token_signing_alg_values_supported": ["RS256"],
-                "scopes_supported": sorted(_OPENID_SCOPES),
-            }
-        )
+        return JSONResponse(document(__file__, "v2.0", root=self._root(request)))
 
     async def metadata_v1(self, request: Request) -> Response:
-        """Metadata of version 1.0, whose issuer is the one in access tokens; services verify tokens with it."""
         self._check_tenant(request)
-        root = self._root(request)
-        return JSONResponse(
-            {
-                "issuer": self._cloud.tokens.issuer,
-                "authorization_endpoint": f"{root}/oauth2/authorize",
-                "token_endpoint": f"{root}/oauth2/token",
-                "jwks_uri": f"{root}/discovery/v2.0/keys",
-                "response_types_supported": ["code", "id_token", "token"],
-                "subject_types_supported": ["pairwise"],
-                "id_token_signing_alg_values_supported": ["RS256"],
-            }
-        )
+        return JSONResponse(document(__file__, "v1.0", root=self._root(request), issuer=self._cloud.tokens.issuer))
 
     async def instances(self, request: Request) -> Response:
         """The names of each cloud's authority, which clients ask for before they trust one they do not know."""
@@ -381,7 +356,7 @@ class _Entra:
             if is_own_assertion(text):
                 now = clock.now() + timedelta(seconds=self._cloud.holder.now().date_shift.get("entra", 0.0))
                 # Microsoft's page on certificate credentials has named both the token endpoint and the issuer.
-                accepted = (_token_endpoint(root), f"{root}/v2.0", f"{root}/oauth2/token")
+                accepted = (f"{root}/oauth2/v2.0/token", f"{root}/v2.0", f"{root}/oauth2/token")
                 verify_assertion(text, client_id=client_id, audiences=accepted, keys=keys, now=now)
             else:
                 own = {exchange_issuer(cloud, self._tenant): self._cloud.tokens.jwks() for cloud in CLOUDS.values()}
@@ -466,7 +441,3 @@ class _Entra:
 def _granted(token: str, lifetime: timedelta) -> dict[str, Any]:
     seconds = int(lifetime.total_seconds())
     return {"token_type": "Bearer", "expires_in": seconds, "ext_expires_in": seconds, "access_token": token}
-
-
-def _token_endpoint(root: str) -> str:
-    return f"{root}/oauth2/v2.0/token"

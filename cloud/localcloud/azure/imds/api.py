@@ -82,7 +82,8 @@ class _Imds:
         if len(selectors) > 1:
             raise _invalid("Only one of client_id, object_id and msi_res_id may be specified")
         for name, value in selectors.items():
-            attached = [identity for identity in attached if _selector(identity, name).lower() == value.lower()]
+            member = {"client_id": "app_id", "object_id": "object_id"}.get(name, "resource_id")
+            attached = [one for one in attached if (getattr(one, member) or "").lower() == value.lower()]
         if not attached:
             raise _invalid("Identity not found")
         if len(attached) > 1:
@@ -102,12 +103,6 @@ class _Imds:
                     )
                     if principal:
                         yield principal
-
-
-def _selector(principal: ServicePrincipal, name: str) -> str:
-    if name == "client_id":
-        return principal.app_id
-    return principal.object_id if name == "object_id" else principal.resource_id or ""
 
 
 def _invalid(description: str) -> ServiceError:

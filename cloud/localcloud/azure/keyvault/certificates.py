@@ -19,7 +19,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PrivateFormat, pkcs12
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.x509.oid import NameOID
 
 from localcloud.azure.keyvault import errors
 from localcloud.azure.keyvault.keys import KeyVersion
@@ -35,6 +35,7 @@ from localcloud.core.certificates import (
 )
 from localcloud.core.clock import now
 from localcloud.core.store import Store
+from localcloud.core.yaml_text import document
 
 # Certificate policies: what a request may set, the resulting certificate, and the policy in answers.
 #
@@ -46,20 +47,8 @@ PKCS12: Final = "application/x-pkcs12"
 PEM: Final = "application/x-pem-file"
 _MONTH: Final = timedelta(days=30)
 _MONTHS: Final = 12  # for a policy that names none
-# The service's own (azure-cli `get-default-policy`, "CertificatePolicy.Default" of azure-keyvault-certificates).
-_EKUS: Final = (ExtendedKeyUsageOID.SERVER_AUTH.dotted_string, ExtendedKeyUsageOID.CLIENT_AUTH.dotted_string)
-_USAGE: Final = ("digitalSignature", "keyEncipherment")
-_USAGES: Final = {
-    "digitalSignature": "digital_signature",
-    "nonRepudiation": "content_commitment",
-    "keyEncipherment": "key_encipherment",
-    "dataEncipherment": "data_encipherment",
-    "keyAgreement": "key_agreement",
-    "keyCertSign": "key_cert_sign",
-    "cRLSign": "crl_sign",
-    "encipherOnly": "encipher_only",
-    "decipherOnly": "decipher_only",
-}
+_DEFAULTS: Final = document(__file__, "x509 defaults", subject="", months=_MONTHS)
+_USAGES: Final[Mapping[str, str]] = document(__file__, "usages")
 _RENEWAL: Final = {"trigger": {"lifetime_percentage": 80}, "action": {"action_type": "AutoRenew"}}
 _UPN: Final = x509.ObjectIdentifier("1.3.6.1.4.1.311.20.2.3")
 
@@ -95,28 +84,18 @@ def check_import(policy: Mapping[str, Any]) -> None:
 
 def filled(policy: Mapping[str, Any], material: KeyMaterial, issuer: str) -> dict[str, Any]:
     """The policy in an answer, with the certificate's own properties."""
-    certificate, properties = material.certificate, member(policy, "x509_props")
+    certificate = material.certificate
     months = round((certificate.not_valid_after_utc - certificate.not_valid_before_utc) / _MONTH)
-    return {
-        **policy,
-        "key_props": {
-            "exportable": True,
-            "kty": "RSA",
-            "key_size": material.private_key.key_size,
-            "reuse_key": reuses_key(policy),
-        },
-        "secret_props": {"contentType": content_type(policy)},
-        "x509_props": {
-            "subject": certificate.subject.rfc4514_string(),
-            "ekus": list(_EKUS),
-            "key_usage": list(_USAGE),
-            "validity_months": months,
-            "basic_constraints": {"ca": False},
-            **properties,
-        },
-        "lifetime_actions": policy.get("lifetime_actions") or [_RENEWAL],
-        "issuer": {"name": issuer, **member(policy, "issuer")},
-    }
+    defaults = document(__file__, "x509 defaults", subject=certificate.subject.rfc4514_string(), months=months)
+    return {**policy} | document(
+        *(__file__, "policy"),
+        size=material.private_key.key_size,
+        reuse=reuses_key(policy),
+        content=content_type(policy),
+        properties={**defaults, **member(policy, "x509_props")},
+        actions=policy.get("lifetime_actions") or [_RENEWAL],
+        issuer={"name": issuer, **member(policy, "issuer")},
+    )
 
 
 def reuses_key(policy: Mapping[str, Any]) -> bool:
@@ -169,13 +148,13 @@ def _months(properties: Mapping[str, Any]) -> int:
 
 def _ekus(properties: Mapping[str, Any]) -> Sequence[x509.ObjectIdentifier]:
     try:
-        return [x509.ObjectIdentifier(usage) for usage in properties.get("ekus") or _EKUS]
+        return [x509.ObjectIdentifier(usage) for usage in properties.get("ekus") or _DEFAULTS["ekus"]]
     except (TypeError, ValueError):
         raise errors.bad_parameter("Property policy.x509_props.ekus has invalid value: object identifiers.") from None
 
 
 def _usage(properties: Mapping[str, Any]) -> x509.KeyUsage:
-    asked = properties.get("key_usage") or _USAGE
+    asked = properties.get("key_usage") or _DEFAULTS["key_usage"]
     if not isinstance(asked, (list, tuple)) or any(name not in tuple(_USAGES) for name in asked):
         raise errors.bad_parameter(f"Property policy.x509_props.key_usage has invalid value: {', '.join(_USAGES)}.")
     return x509.KeyUsage(**{keyword: name in asked for name, keyword in _USAGES.items()})

@@ -296,13 +296,10 @@ def key_bundle(vault: KeyVault, key: KeyVersion, public_numbers: dict[str, str])
 
 
 def rotation_policy(vault: KeyVault, key: KeyVersion) -> dict[str, Any]:
-    """The default rotation policy of a key (azurerm issue 19113): a notice before it expires."""
-    notice = {"trigger": {"timeBeforeExpiry": "P30D"}, "action": {"type": "Notify"}}
-    return {
-        "id": f"{item_id(vault, 'keys', key, versioned=False)}/rotationpolicy",
-        "lifetimeActions": [notice],
-        "attributes": {"created": key.created, "updated": key.created},
-    }
+    """The default rotation policy of a key."""
+    return yaml_text.document(
+        __file__, "rotation policy", id=item_id(vault, "keys", key, versioned=False), created=key.created
+    )
 
 
 def certificate_item(vault: KeyVault, certificate: CertificateVersion, *, versioned: bool = True) -> dict[str, Any]:
@@ -348,16 +345,8 @@ def certificate_operation(
 ) -> dict[str, Any]:
     """The operation that created a certificate (CertificateOperation)."""
     name = item_id(vault, "certificates", certificate, versioned=False)
-    return {
-        "id": f"{name}/pending",
-        "issuer": {"name": "Self"},
-        "csr": "",
-        "cancellation_requested": False,
-        "status": status,
-        "status_details": None,
-        "request_id": certificate.version,
-        **({"target": name} if status == "completed" else {}),
-    }
+    operation = yaml_text.document(__file__, "operation", id=name, status=status, version=certificate.version)
+    return {**operation, **({"target": name} if status == "completed" else {})}
 
 
 def deleted_certificate(vault: KeyVault, deleted: DeletedCertificate) -> dict[str, Any]:
