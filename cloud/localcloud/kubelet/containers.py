@@ -314,7 +314,7 @@ class Container:
                 code = await self._run_once()
                 if asyncio.get_running_loop().time() - started >= self._node.intervals.steady:
                     waits = processes.growing_pauses(*self._node.intervals.restart)
-                if not self._restarts_after(code):
+                if self._restart_policy not in ({"Always", "OnFailure"} if code else {"Always"}):
                     return
                 self.status.restarts += 1
                 message = f"back-off restarting failed container {self._spec['name']}"
@@ -398,9 +398,6 @@ class Container:
             probing.cancel()
         await self._node.recorder.record(self._pod, "Unhealthy", f"Liveness probe failed: {problem}")
         await process.stop(self.grace)
-
-    def _restarts_after(self, code: int) -> bool:
-        return self._restart_policy == "Always" or (self._restart_policy == "OnFailure" and code != 0)
 
     def _wait_because(self, reason: str, message: str) -> None:
         self.status.state = {"waiting": {"reason": reason, "message": message}}

@@ -115,7 +115,7 @@ class PodWorker:
 
     def _container(self, spec: dict[str, Any], *, is_init: bool) -> Container:
         policy = restart_policy(self._pod, spec, is_init=is_init)
-        return Container(self._node, self._pod, spec, self._tree, self._status_changed, restart_policy=policy)
+        return Container(self._node, self._pod, spec, self._tree, self._report.set, restart_policy=policy)
 
     def name(self, records: Sequence[Record]) -> None:
         """Write the pod's hosts file, once it has a tree: the pod's own name, and these."""
@@ -155,7 +155,7 @@ class PodWorker:
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._report_status())
-                self._status_changed()
+                self._report.set()
                 await self._mount()
                 self.name(self._records)
                 selection.link(self._node.mounts, self._pod)
@@ -163,7 +163,7 @@ class PodWorker:
                 group.create_task(self._keep_volumes())
                 self._is_initialized = await run_in_order(group, self._init_specs, self._init_containers)
                 self._has_failed = not self._is_initialized
-                self._status_changed()
+                self._report.set()
                 for container in self._containers if self._is_initialized else ():
                     group.create_task(container.run())
         except Exception:
@@ -205,9 +205,6 @@ class PodWorker:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._woken.wait()
-
-    def _status_changed(self) -> None:
-        self._report.set()
 
     async def _report_status(self) -> None:
         while True:

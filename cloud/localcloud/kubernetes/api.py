@@ -99,14 +99,6 @@ def _pod_status(pod: dict[str, Any]) -> str:
     return str(pod["status"].get("phase", ""))
 
 
-def _restarts(pod: dict[str, Any]) -> str:
-    return str(sum(status["restartCount"] for status in pod["status"].get("containerStatuses", [])))
-
-
-def _ready_replicas(deployment: dict[str, Any]) -> str:
-    return f"{deployment['status'].get('readyReplicas', 0)}/{deployment['spec']['replicas']}"
-
-
 def _involved(event: dict[str, Any]) -> str:
     involved = event["involvedObject"]
     return f"{involved.get('kind', '').lower()}/{involved.get('name', '')}"
@@ -116,9 +108,13 @@ _COLUMNS: Final[dict[str, dict[str, _Cell]]] = {
     "Namespace": {"Status": lambda item: item["status"]["phase"]},
     "Secret": {"Type": lambda item: item["type"], "Data": lambda item: str(len(item.get("data", {})))},
     "ConfigMap": {"Data": lambda item: str(len(item.get("data", {})))},
-    "Pod": {"Ready": _ready_containers, "Status": _pod_status, "Restarts": _restarts},
+    "Pod": {
+        "Ready": _ready_containers,
+        "Status": _pod_status,
+        "Restarts": lambda pod: str(sum(one["restartCount"] for one in pod["status"].get("containerStatuses", []))),
+    },
     "Deployment": {
-        "Ready": _ready_replicas,
+        "Ready": lambda item: f"{item['status'].get('readyReplicas', 0)}/{item['spec']['replicas']}",
         "Up-to-date": lambda item: str(item["status"].get("updatedReplicas", 0)),
         "Available": lambda item: str(item["status"].get("availableReplicas", 0)),
     },

@@ -77,16 +77,11 @@ def client_of(kubeconfig: Path) -> httpx.Client:
 def local_environment(api: RunningApi, directory: Path, **endpoints: str) -> LocalEnvironment:
     """The record of a local cloud that is this API and the given endpoints; the other services are nowhere."""
     nowhere = "https://127.0.0.1:1"
+    services = ("arm", "graph", "key_vault", "blob", "imds", "proxy", "control")
     return LocalEnvironment(
         **{
             "authority_host": f"{nowhere}/",
-            "arm_endpoint": nowhere,
-            "graph_endpoint": nowhere,
-            "key_vault_endpoint": nowhere,
-            "blob_endpoint": nowhere,
-            "imds_endpoint": nowhere,
-            "proxy_endpoint": nowhere,
-            "control_endpoint": nowhere,
+            **{f"{service}_endpoint": nowhere for service in services},
             "ca_file": str(api.ca_file),
             "cluster": "builtin",
             "kubernetes_endpoint": api.server,

@@ -170,7 +170,8 @@ class KeyVaults(StoredType):
         properties = checked_properties(call.properties, current, name)
         self._require_subnets(call, properties)
         system_data = _system_data(call, current)
-        vaults.put({**resource, "properties": properties, "systemData": system_data, **_seeded(current)})
+        seeded = {"seeded": True} if current and current.get("seeded") else {}
+        vaults.put({**resource, "properties": properties, "systemData": system_data, **seeded})
         return JSONResponse(self.present(call, self.existing(call)), status_code=200 if current else 201)
 
     async def list(self, call: Call) -> Response:
@@ -351,7 +352,3 @@ def _system_data(call: Call, current: Document | None) -> dict[str, str]:
         "lastModifiedByType": "Application",
         "lastModifiedAt": instant,
     }
-
-
-def _seeded(current: Document | None) -> dict[str, Any]:
-    return {"seeded": True} if current and current.get("seeded") else {}

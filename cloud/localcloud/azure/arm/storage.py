@@ -83,7 +83,8 @@ class StorageAccounts(WrittenType):
         written = {**account, "sku": sku, "kind": kind, "properties": properties}
         call.resources.put(written)
         for service_type in (BLOB_SERVICES, _FILE_SERVICES):
-            call.resources.put(_service(written, service_type))
+            service = f"{account['id']}/{service_type.rpartition('/')[2]}/default"
+            call.resources.put({"id": service, "name": "default", "type": service_type, "properties": {}})
         return JSONResponse(public(written))
 
     async def patch(self, call: Call) -> Response:
@@ -185,11 +186,6 @@ def _wanted(properties: Mapping[str, Any], before: Mapping[str, Any]) -> dict[st
         raise errors.invalid_content("properties.networkAcls: defaultAction, and value of each rule, are required")
     filled = {name: properties.get(name, before.get(name, default)) for name, default in _PROPERTIES.items()}
     return {name: value for name, value in filled.items() if value is not None}
-
-
-def _service(account: Document, type_name: str) -> Document:
-    service = f"{account['id']}/{type_name.rpartition('/')[2]}/default"
-    return {"id": service, "name": "default", "type": type_name, "properties": {}}
 
 
 def types() -> tuple[ResourceType, ...]:

@@ -156,7 +156,8 @@ def _resources(call: Call, scope: str) -> Response:
                 **{_EXPANDED[name]: text for name in expanded if (text := _expansion(resource, _EXPANDED[name]))},
             }
             for resource in _tracked(call, scope)
-            if is_wanted(resource) and _may_read(call, resource)
+            if is_wanted(resource)
+            and call.cloud.authorization.allowed(call.caller.object_id, f"{resource['type']}/read", resource["id"])
         ),
     )
 
@@ -173,10 +174,6 @@ def _tracked(call: Call, scope: str) -> Iterator[Document]:
         # A child has no location of its own; a group is not a resource, and a role assignment belongs to one.
         if resource.get("location") and not resource["type"].lower().startswith(_NO_RESOURCES):
             yield resource
-
-
-def _may_read(call: Call, resource: Document) -> bool:
-    return call.cloud.authorization.allowed(call.caller.object_id, f"{resource['type']}/read", resource["id"])
 
 
 def _subscription(call: Call) -> dict[str, object]:

@@ -278,10 +278,11 @@ def deleted_secret(vault: KeyVault, deleted: DeletedSecret, *, versioned: bool =
 
 def key_item(vault: KeyVault, key: KeyVersion, *, versioned: bool = True) -> dict[str, Any]:
     """A key without its public half."""
+    dates = {"nbf": key.nbf, "exp": key.exp, "created": key.created, "updated": key.created}
     return _without_none(
         {
             "kid": item_id(vault, "keys", key, versioned=versioned),
-            "attributes": _key_attributes(vault, key),
+            "attributes": {"enabled": key.enabled, **_without_none(dates), **_recovery(vault)},
             "tags": key.tags,
             "managed": key.managed or None,
         }
@@ -364,11 +365,6 @@ def _deletion(vault: KeyVault, kind: str, deleted: DeletedSecret) -> dict[str, A
         "deletedDate": int(deleted.deleted_at.timestamp()),
         "scheduledPurgeDate": int((deleted.deleted_at + vault.retention).timestamp()),
     }
-
-
-def _key_attributes(vault: KeyVault, key: KeyVersion) -> dict[str, Any]:
-    dates = _without_none({"nbf": key.nbf, "exp": key.exp})
-    return {"enabled": key.enabled, **dates, "created": key.created, "updated": key.created, **_recovery(vault)}
 
 
 def _recovery(vault: KeyVault) -> dict[str, Any]:
