@@ -15,11 +15,11 @@ BUDGET: Final[Mapping[str, int]] = {
     "identity": 15_500,
     "components": 5_800,
     "provider plugin policies": 3_400,
-    "ops": 20_170,
+    "ops": 19_870,
     "tools": 2_600,
-    "cloud": 26_050,
+    "cloud": 25_620,
     "cloud/tests": 18_500,
-    "tests": 64_200,
+    "tests": 64_000,
 }
 _MOST_LINES: Final = 500
 """Of a file: it tells one story."""

@@ -20,6 +20,7 @@ from localcloud.core import clock, yaml_text
 from localcloud.core.certificates import issue
 from localcloud.core.clouds import AKS_SERVER_APP_ID
 from localcloud.core.cluster import USERS, ClusterKind, token
+from localcloud.core.documents import document
 from localcloud.core.files import write_if_changed
 from localcloud.core.state_directory import StateDirectory
 from localcloud.core.store import Store
@@ -102,7 +103,7 @@ def kube_controller_manager(state: StateDirectory, binaries: Binaries) -> list[s
 
 
 def _command(binaries: Binaries, program: str, **words: object) -> list[str]:
-    flags = yaml_text.document(__file__, program, **words)
+    flags = document(__file__, program, **words)
     return [binaries.path(program), *(f"--{name}={value}" for name, value in flags.items())]
 
 
@@ -124,7 +125,7 @@ def write(state: StateDirectory, store: Store, issuer: str, metadata_url: str, w
     key = store.kept(_KIND, "encryption-key", lambda: base64.b64encode(os.urandom(32)).decode())
     documents = {
         "authentication": _authentication(issuer, metadata_url, state.ca_file.read_text()),
-        "encryption": yaml_text.document(__file__, "encryption", key=key),
+        "encryption": document(__file__, "encryption", key=key),
         **{
             name: with_one_context({"server": url, "certificate-authority": str(state.ca_file)}, {})
             for name, url in webhooks.items()

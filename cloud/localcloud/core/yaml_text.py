@@ -2,17 +2,13 @@
 
 PyYAML resolves YAML 1.1, go.yaml.in/yaml/v2 (behind sigs.k8s.io/yaml) and v3 a mixture of 1.1 and 1.2 (resolve.go of
 each): `716064e0` and `0o17` are numbers to Go alone, `y` is a boolean to v2 alone.
-
-Documents that are plain data but for some values stand in a `documents.yaml` beside their module.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
 import yaml
@@ -117,31 +113,3 @@ def load_all_as_go(data: str | bytes) -> Iterator[Any]:
 def load_as_go(data: str | bytes) -> Any:
     """The first document, as `load_all_as_go` reads it; None if there is none. Raises YAMLError."""
     return next(load_all_as_go(data), None)
-
-
-_WORD: Final = re.compile(r"\{([a-z_]+)\}")
-
-
-def document(module: str, name: str, /, **words: Any) -> dict[str, Any]:
-    """The document `name` of the `documents.yaml` beside a module (its `__file__`), with the words of its braces."""
-    filled: dict[str, Any] = fill(_documents(Path(module).parent)[name], words)
-    return filled
-
-
-@cache
-def _documents(folder: Path) -> dict[str, Any]:
-    documents: dict[str, Any] = load((folder / "documents.yaml").read_bytes())
-    return documents
-
-
-def fill(value: Any, words: Mapping[str, Any]) -> Any:
-    """A copy with the words for their names in braces; a text that is one name alone becomes the word, of any type."""
-    match value:
-        case str():
-            whole = _WORD.fullmatch(value)
-            return words[whole[1]] if whole else _WORD.sub(lambda name: str(words[name[1]]), value)
-        case list():
-            return [fill(item, words) for item in value]
-        case dict():
-            return {fill(key, words): fill(item, words) for key, item in value.items()}
-    return value

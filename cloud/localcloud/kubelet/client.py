@@ -13,7 +13,7 @@ from typing import Final
 import httpx
 
 from localcloud.core import clock
-from localcloud.core.yaml_text import document
+from localcloud.core.documents import document
 from localcloud.kubernetes import calls
 from localcloud.kubernetes.calls import ApiError, Object
 from localcloud.kubernetes.kubeconfig import Connection

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import httpx
 
-from localcloud.core import clock, yaml_text
+from localcloud.core import clock, documents
 from localcloud.kubelet.client import DEPLOYMENTS, PODS
 from localcloud.kubelet.cluster import ClusterCache, Key, key_of
 from localcloud.kubelet.selection import HASH_LABEL, condition, controller_of, is_ready, is_terminating, workload_of
@@ -240,7 +240,7 @@ def replica_set_of(deployment: Object, others: Collection[Object], replicas: int
     template_metadata = template.get("metadata", {})
     labels = {**template_metadata.get("labels", {}), **label}
     selector = spec["selector"]
-    return yaml_text.document(
+    return documents.document(
         *(__file__, "ReplicaSet"),
         name=name_of(deployment),
         namespace=metadata["namespace"],
@@ -266,7 +266,7 @@ def annotations_of(deployment: Object, revision: int) -> dict[str, str]:
 def pod_of(replica_set: Object, suffix: str, node: str) -> Object:
     """A new Pod object of the ReplicaSet's template, owned by the ReplicaSet and assigned to `node`."""
     metadata, template = replica_set["metadata"], replica_set["spec"]["template"]
-    return yaml_text.document(
+    return documents.document(
         *(__file__, "Pod"),
         name=f"{metadata['name']}-{suffix}",
         namespace=metadata["namespace"],
@@ -302,7 +302,7 @@ def expired(deployment: Object, old: Collection[Object]) -> list[Object]:
 
 def _owner(kind: str, document: Object) -> dict[str, Any]:
     metadata = document["metadata"]
-    return yaml_text.document(__file__, "owner", kind=kind, name=metadata["name"], uid=metadata["uid"])
+    return documents.document(__file__, "owner", kind=kind, name=metadata["name"], uid=metadata["uid"])
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,7 @@ class PodWorker:
         self.address = address
         self._tree = selection.tree_of(node.mounts, pod)
         self._volumes = Volumes(node, self._pod, self._tree)
+        self._report = asyncio.Event()
         self._init_specs: list[dict[str, Any]] = pod["spec"].get("initContainers", [])
         self._init_containers = [self._container(spec, is_init=True) for spec in self._init_specs]
         self._containers = [self._container(spec, is_init=False) for spec in pod["spec"]["containers"]]
@@ -83,7 +84,6 @@ class PodWorker:
             container.status.state = {"waiting": {"reason": "PodInitializing"}}
         self._has_failed = False
         self._woken = asyncio.Event()
-        self._report = asyncio.Event()
         self._reported: dict[str, Any] = {}
         self.is_mounted = False
         self._started_at = clock.rfc3339(clock.now())

@@ -22,6 +22,7 @@ from starlette.websockets import WebSocket
 from localcloud.azure.tenant.tokens import InvalidTokenError, Tokens
 from localcloud.core import clock, yaml_text
 from localcloud.core.clouds import AKS_SERVER_APP_ID
+from localcloud.core.documents import document
 from localcloud.core.store import Store, StoreError
 from localcloud.kubernetes import discovery, patches
 from localcloud.kubernetes.errors import (
@@ -61,10 +62,8 @@ def _table(kind: ResourceKind, documents: Sequence[Object], request: Request) ->
         return None
     columns = {"Name": lambda item: item["metadata"]["name"], **_COLUMNS.get(kind.kind, {}), "Age": _age}
     rows = [{"cells": [cell(item) for cell in columns.values()], **_included(item, included)} for item in documents]
-    headings = [
-        yaml_text.document(__file__, "column", name=name, format="name" if name == "Name" else "") for name in columns
-    ]
-    return yaml_text.document(__file__, "table", columns=headings, rows=rows)
+    headings = [document(__file__, "column", name=name, format="name" if name == "Name" else "") for name in columns]
+    return document(__file__, "table", columns=headings, rows=rows)
 
 
 def _included(document: dict[str, Any], included: str) -> dict[str, Any]:

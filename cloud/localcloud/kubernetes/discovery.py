@@ -6,7 +6,7 @@ import json
 from functools import cache
 from typing import Any, Final
 
-from localcloud.core.yaml_text import document
+from localcloud.core.documents import document
 from localcloud.kubernetes import schemas
 from localcloud.kubernetes.kinds import KINDS, ResourceKind
 from localcloud.kubernetes.schemas import REFERENCE, Schema, components

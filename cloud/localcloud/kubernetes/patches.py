@@ -6,7 +6,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import jsonpatch
 
-from localcloud.core import clock, yaml_text
+from localcloud.core import clock, documents
 from localcloud.kubernetes.errors import bad_request, patch_refused
 
 # Server-side apply and `managedFields`: what a manager no longer applies is removed.
@@ -92,7 +92,7 @@ JSON: Final = "application/json-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 APPLY: Final = "application/apply-patch+yaml"
 
-_MERGE_KEYS: Final[dict[str, str]] = yaml_text.document(__file__, "merge keys")
+_MERGE_KEYS: Final[dict[str, str]] = documents.document(__file__, "merge keys")
 
 
 def merge(target: Any, patch: Any) -> Any:

@@ -42,11 +42,12 @@ from localcloud.core.cluster import (
     choose,
     token,
 )
+from localcloud.core.documents import document
 from localcloud.core.files import write_if_changed, write_private
 from localcloud.core.state_directory import StateDirectory
 from localcloud.core.store import Document, Store
 from localcloud.core.tls import ensure_certificate
-from localcloud.core.yaml_text import document, dump
+from localcloud.core.yaml_text import dump
 from localcloud.kubernetes.kubeconfig import with_one_context
 from localcloud.runtime.seed_file import Seed
 from localcloud.runtime.seed_file import choose as choose_seed

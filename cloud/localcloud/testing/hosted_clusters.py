@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from localcloud.core import yaml_text
+from localcloud.core import documents, yaml_text
 
 ABSENT: Final = object()
 """A value that removes the field."""
@@ -23,7 +23,7 @@ _REQUIRED: Final = "Required value"
 
 
 _FILE: Final[dict[str, Any]] = yaml_text.load(Path(__file__).with_suffix(".yaml").read_bytes())
-_TABLE: Final[dict[str, Any]] = yaml_text.fill(_FILE, _FILE["prefixes"])
+_TABLE: Final[dict[str, Any]] = documents.fill(_FILE, _FILE["prefixes"])
 _AUTHENTICATION: Final[str] = _TABLE["prefixes"]["authentication"]
 NETWORK: Final[str] = _TABLE["prefixes"]["network"]
 

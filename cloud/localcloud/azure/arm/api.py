@@ -38,7 +38,7 @@ from localcloud.azure.shared.refusals import ServiceError, refusal
 from localcloud.azure.shared.understood import check_headers, check_query, first_unknown, without_nulls
 from localcloud.azure.tenant.tokens import Caller, InvalidTokenError, audiences
 from localcloud.core.clouds import CLOUDS, DEFAULT_CLOUD, Cloud
-from localcloud.core.yaml_text import document
+from localcloud.core.documents import document
 
 # `GET /metadata/endpoints`: the addresses of a cloud's services, which needs no token.
 #

@@ -38,8 +38,8 @@ from localcloud.azure.shared.odata_filter import Called, Compared
 from localcloud.azure.shared.refusals import ServiceError, refusal
 from localcloud.core.arm_ids import is_uuid, role_definition_id
 from localcloud.core.clock import now
+from localcloud.core.documents import document
 from localcloud.core.store import Document
-from localcloud.core.yaml_text import document
 
 # Microsoft.Authorization/roleDefinitions: the built-in roles at every scope, and the tenant's custom roles.
 #

@@ -28,8 +28,8 @@ from localcloud.azure.arm.resource_type import Call, ResourceType, SeededType, W
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.refusals import refusal
 from localcloud.core.clock import now, rfc3339
+from localcloud.core.documents import document
 from localcloud.core.store import Document
-from localcloud.core.yaml_text import document
 
 _COPIES: Final = ("Copy", "Restore", "CopyStart")
 

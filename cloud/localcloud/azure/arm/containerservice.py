@@ -25,8 +25,9 @@ from localcloud.azure.shared.refusals import ServiceError, refusal
 from localcloud.core.arm_ids import in_lower_case
 from localcloud.core.clouds import AKS_CLIENT_APP_ID, AKS_SERVER_APP_ID
 from localcloud.core.cluster import ADMINISTRATOR, Endpoint, token
+from localcloud.core.documents import document
 from localcloud.core.store import Document
-from localcloud.core.yaml_text import document, dump
+from localcloud.core.yaml_text import dump
 
 # The `properties` of a managed cluster: validation, the service's own values, and what cannot be changed later.
 #

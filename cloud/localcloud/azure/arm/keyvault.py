@@ -32,8 +32,8 @@ from localcloud.azure.keyvault.secrets import (
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.refusals import refusal
 from localcloud.core.clock import now, rfc3339
+from localcloud.core.documents import document
 from localcloud.core.store import Document
-from localcloud.core.yaml_text import document
 
 # The `properties` of a vault: validation, the service's defaults, and what cannot be undone.
 #

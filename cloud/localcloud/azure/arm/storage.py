@@ -29,8 +29,8 @@ from localcloud.azure.blob.contents import (
 )
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.refusals import ServiceError, refusal
+from localcloud.core.documents import document
 from localcloud.core.store import Document, Store
-from localcloud.core.yaml_text import document
 
 _ACCOUNT_NAME: Final = re.compile(r"[a-z0-9]{3,24}")
 _FILE_SERVICES: Final = f"{ACCOUNTS}/fileServices"

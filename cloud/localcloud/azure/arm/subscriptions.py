@@ -19,8 +19,8 @@ from localcloud.azure.arm.resources import ResourceGroups, of_resources
 from localcloud.azure.resource_store import KIND, public
 from localcloud.azure.shared.refusals import refusal
 from localcloud.core.arm_ids import subscription_id
+from localcloud.core.documents import document
 from localcloud.core.store import Document
-from localcloud.core.yaml_text import document
 
 _LOCATIONS: Final[Mapping[str, str]] = document(__file__, "regions")
 # Emulated types take any version; Azure has a list for each.

@@ -21,8 +21,8 @@ from localcloud.azure.resource_store import Resources
 from localcloud.azure.shared import refusals
 from localcloud.azure.shared.refusals import ServiceError, refusal
 from localcloud.core import clock
+from localcloud.core.documents import document
 from localcloud.core.store import STORED, Document, Store, StoredBytes, from_document, to_document
-from localcloud.core.yaml_text import document
 
 # The storage accounts of the local cloud by name, their public parts, and their keys.
 

@@ -36,7 +36,7 @@ from localcloud.azure.tenant.tokens import PUBLIC_CLIENTS, exchange_issuer, firs
 from localcloud.core import clock
 from localcloud.core.arm_ids import is_uuid
 from localcloud.core.clouds import CLOUDS, authorities, named
-from localcloud.core.yaml_text import document
+from localcloud.core.documents import document
 
 # The forms of token requests, and their allowed members (RFC 6749 3.2 would ignore others).
 #

@@ -34,8 +34,8 @@ from localcloud.core.certificates import (
     private_pem,
 )
 from localcloud.core.clock import now
+from localcloud.core.documents import document
 from localcloud.core.store import Store
-from localcloud.core.yaml_text import document
 
 # Certificate policies: what a request may set, the resulting certificate, and the policy in answers.
 #

@@ -28,7 +28,7 @@ from localcloud.azure.shared.http import authority_of, bearer, cloud_of, json_ob
 from localcloud.azure.shared.refusals import ServiceError, refusal
 from localcloud.azure.shared.understood import Members, check_headers, check_query, first_unknown, members_of
 from localcloud.azure.tenant.tokens import Caller, InvalidTokenError, audiences
-from localcloud.core import yaml_text
+from localcloud.core import documents, yaml_text
 from localcloud.core.certificates import thumbprint
 from localcloud.core.store import Document
 
@@ -298,7 +298,7 @@ def key_bundle(vault: KeyVault, key: KeyVersion, public_numbers: dict[str, str])
 
 def rotation_policy(vault: KeyVault, key: KeyVersion) -> dict[str, Any]:
     """The default rotation policy of a key."""
-    return yaml_text.document(
+    return documents.document(
         __file__, "rotation policy", id=item_id(vault, "keys", key, versioned=False), created=key.created
     )
 
@@ -346,7 +346,7 @@ def certificate_operation(
 ) -> dict[str, Any]:
     """The operation that created a certificate (CertificateOperation)."""
     name = item_id(vault, "certificates", certificate, versioned=False)
-    operation = yaml_text.document(__file__, "operation", id=name, status=status, version=certificate.version)
+    operation = documents.document(__file__, "operation", id=name, status=status, version=certificate.version)
     return {**operation, **({"target": name} if status == "completed" else {})}
 
 
