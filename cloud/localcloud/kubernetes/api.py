@@ -327,8 +327,8 @@ class _Api:
             return json.dumps({"type": type_, "object": table or document}, separators=(",", ":")) + "\n"
 
         async def lines() -> AsyncIterator[str]:
-            for document in present:
-                yield line("ADDED", document)
+            for found in present:
+                yield line("ADDED", found)
             try:
                 async for type_, document in changes:
                     yield line(type_, document)
