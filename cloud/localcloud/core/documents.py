@@ -14,7 +14,10 @@ _WORD: Final = re.compile(r"\{([a-z_]+)\}")
 
 
 def document(module: str, name: str, /, **words: Any) -> dict[str, Any]:
-    """The document `name` of the `documents.yaml` beside a module (its `__file__`), with the words of its braces."""
+    """The document `name` of the `documents.yaml` beside a module (its `__file__`), with the words of its braces.
+
+    Raises KeyError for a document or a word that is not there.
+    """
     filled: dict[str, Any] = fill(_documents(Path(module).parent)[name], words)
     return filled
 
