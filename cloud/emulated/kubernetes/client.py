@@ -18,20 +18,10 @@ from localcloud.kubernetes.kubeconfig import Connection, cluster_entry, connecti
 from plugin import UNKNOWN, PluginError, Props, unwrap
 
 # enableServerSideApply and enablePatchForce matter for how a patch is sent: the emulated plugin's has no conflicts.
-_INPUTS: Final = frozenset(
-    {
-        "kubeconfig",
-        "context",
-        "namespace",
-        "clusterIdentifier",
-        "enableServerSideApply",
-        "enablePatchForce",
-        "enableSecretMutable",
-        "enableConfigMapMutable",
-        "version",
-        "pluginDownloadURL",
-    }
-)
+_INPUTS: Final = {
+    *("kubeconfig", "context", "namespace", "clusterIdentifier", "version", "pluginDownloadURL"),
+    *("enableServerSideApply", "enablePatchForce", "enableSecretMutable", "enableConfigMapMutable"),
+}
 
 
 @dataclass(frozen=True)
@@ -83,7 +73,8 @@ def refusal(inputs: Props, environ: Mapping[str, str] = os.environ) -> str | Non
             "could be any cluster's. Nothing was changed. Give the provider the kubeconfig of the local cloud."
         )
     try:
-        known = _recorded_servers(Path(environ[LOCAL_ENVIRONMENT_VARIABLE]))
+        record = LocalEnvironment.from_file(Path(environ[LOCAL_ENVIRONMENT_VARIABLE]))
+        known = servers(Path(record.kubeconfig).read_text(encoding="utf-8"))
         server = connection(kubeconfig, plain.get("context")).server
     except (OSError, ValueError) as error:
         return (
@@ -121,11 +112,6 @@ def _cluster_entry(inputs: Mapping[str, Any]) -> Mapping[str, Any] | None:
         return cluster_entry(str(inputs.get("kubeconfig", "")), inputs.get("context"))
     except ValueError:
         return None
-
-
-def _recorded_servers(record: Path) -> frozenset[str]:
-    environment = LocalEnvironment.from_file(record)
-    return servers(Path(environment.kubeconfig).read_text(encoding="utf-8"))
 
 
 def _flag(value: object) -> bool:
@@ -173,12 +159,7 @@ class Api:
         return any(group["name"] == _CRD_GROUP for group in groups)
 
     def get(self, collection: Collection, namespace: str | None, name: str) -> Object | None:
-        try:
-            return self._call("GET", collection.path(namespace, name))
-        except ApiError as error:
-            if error.code == httpx.codes.NOT_FOUND:
-                return None
-            raise
+        return self._known("GET", collection.path(namespace, name))
 
     def list(self, collection: Collection, namespace: str, selector: Mapping[str, str]) -> list[Object]:
         """Objects by a labelSelector or fieldSelector."""
@@ -200,13 +181,8 @@ class Api:
     def delete(self, collection: Collection, namespace: str | None, name: str) -> bool:
         """Delete an object and, in the background, its dependents; returns whether there was one."""
         # The real provider asks for foreground deletion; without controllers it would never happen.
-        try:
-            self._call("DELETE", collection.path(namespace, name), body={"propagationPolicy": "Background"})
-        except ApiError as error:
-            if error.code == httpx.codes.NOT_FOUND:
-                return False
-            raise
-        return True
+        path = collection.path(namespace, name)
+        return self._known("DELETE", path, body={"propagationPolicy": "Background"}) is not None
 
     def await_change(self, collection: Collection, document: Object, seconds: float) -> None:
         """Return when the object differs from `document`, or after `seconds`, whichever is first."""
@@ -227,17 +203,19 @@ class Api:
 
     def _discover(self, api_version: str) -> None:
         root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+        for resource in (self._known("GET", root) or {"resources": []})["resources"]:
+            if "/" not in resource["name"]:
+                collection = Collection(root, resource["name"], resource["namespaced"])
+                self._collections[api_version, resource["kind"]] = collection
+
+    def _known(self, method: str, path: str, *, body: Object | None = None) -> Object | None:
+        """The answer, None to what the server does not have."""
         try:
-            resources = self._call("GET", root)["resources"]
+            return self._call(method, path, body=body)
         except ApiError as error:
             if error.code == httpx.codes.NOT_FOUND:
-                return
+                return None
             raise
-        for resource in resources:
-            if "/" not in resource["name"]:
-                self._collections[api_version, resource["kind"]] = Collection(
-                    root, resource["name"], resource["namespaced"]
-                )
 
     def _call(
         self,
