@@ -13,7 +13,6 @@ import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -22,6 +21,7 @@ import httpx
 import jwt
 
 from localcloud.azure.entra import errors
+from localcloud.azure.shared.http import is_loopback
 from localcloud.azure.shared.refusals import refusal
 from localcloud.core import clock
 from localcloud.core.clouds import CLOUDS, DEFAULT_CLOUD
@@ -111,7 +111,7 @@ class Issuers:
         host, headers = parts.hostname or "", {}
         if self._blob_endpoint is not None and host.endswith(_BLOBS):
             url, headers = f"{self._blob_endpoint}{parts.path}", {"Host": host}
-        elif not _is_of_this_machine(url):
+        elif not is_loopback(host):
             raise refusal("invalid_request issuer away")
         answer = await http.get(url, headers=headers)
         document: dict[str, Any] = answer.raise_for_status().json()
@@ -134,10 +134,3 @@ def _match(claims: Mapping[str, Any], trusted: Sequence[Trust]) -> None:
         raise refusal("invalid_client subject", value=subject)
     if not any(trust.audience in audiences for trust in of_subject):
         raise refusal("invalid_client audience", value=", ".join(audiences))
-
-
-def _is_of_this_machine(issuer: str) -> bool:
-    try:
-        return ip_address(urlsplit(issuer).hostname or "").is_loopback
-    except ValueError:
-        return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
 from starlette.applications import Starlette
@@ -43,25 +44,18 @@ def recover(cloud: LocalAzure, resource_id: str) -> None:
     match = _ID.fullmatch(resource_id)
     if match is None:
         raise ValueError(f"{resource_id} is neither a {VAULTS} nor a {_SECRETS}")
-    vault, secret = match.groups()
+    name, secret = match.groups()
+    vaults = Vaults(Resources(cloud.store))
     if secret is None:
-        _recover_vault(Vaults(Resources(cloud.store)), vault, resource_id)
-    else:
-        _recover_secret(cloud, vault, secret, resource_id)
-
-
-def _recover_vault(vaults: Vaults, name: str, resource_id: str) -> None:
-    deleted = vaults.deleted(name)
-    if deleted is None or deleted.vault.id.lower() != resource_id.lower():
-        raise NotDeletedError(f"no deleted vault {resource_id}")
-    vaults.recover(deleted)
-
-
-def _recover_secret(cloud: LocalAzure, name: str, secret: str, resource_id: str) -> None:
-    vault = Vaults(Resources(cloud.store)).named(name)
+        deleted = vaults.deleted(name)
+        if deleted is None or deleted.vault.id.lower() != resource_id.lower():
+            raise NotDeletedError(f"no deleted vault {resource_id}")
+        vaults.recover(deleted)
+        return
+    vault = vaults.named(name)
+    if vault is None:
+        raise NotDeletedError(f"no vault {name}")
     try:
-        if vault is None:
-            raise NotDeletedError(f"no vault {name}")
         Secrets(cloud.store).recover(vault, secret)
     except ServiceError:
         raise NotDeletedError(f"no deleted secret {resource_id}") from None
@@ -74,6 +68,11 @@ Items: TypeAlias = list[dict[str, Any]]
 def _shown(find: Callable[[KeyVault, str], Found], show: Callable[[KeyVault, Found], dict[str, Any]]) -> Handler:
     """Answers with what is found in the vault by the name in the path."""
     return lambda call: show(call.vault, find(call.vault, call.name))
+
+
+def _listed(find: Callable[[KeyVault], list[Found]], show: Callable[[KeyVault, Found], dict[str, Any]]) -> Handler:
+    """Answers with everything of a kind in the vault."""
+    return lambda call: [show(call.vault, found) for found in find(call.vault)]
 
 
 # The data plane's operations on secrets.
@@ -250,11 +249,12 @@ class CertificatePlane:
 
     def routes(self) -> Sequence[BaseRoute]:
         route, one, deleted = self._guard.route, "/certificates/{name}", "/deletedcertificates/{name}"
-        listed, known = f"{LISTED} includepending", self._certificates
+        listed, known, deleted_item = f"{LISTED} includepending", self._certificates, guard.deleted_certificate_item
         make = "certificates/create/action"
         recovered = _shown(known.recover, guard.certificate_bundle)
+        unversioned = partial(guard.certificate_item, versioned=False)
         return [
-            route("GET", "/certificates", self.list, _READ, listed),
+            route("GET", "/certificates", _listed(known.all, unversioned), _READ, listed),
             route("GET", "/certificates/contacts", _contacts, "certificatecontacts/write"),
             # None is set up; `Self` and `Unknown` are in no list.
             route("GET", "/certificates/issuers", lambda _: [], "certificatecas/read", LISTED),
@@ -267,15 +267,11 @@ class CertificatePlane:
             route("GET", one, self.get, _READ),
             route("GET", one + "/{version:path}", self.get, _READ),
             route("DELETE", one, _shown(known.delete, guard.deleted_certificate), "certificates/delete"),
-            route("GET", "/deletedcertificates", self.list_deleted, _READ, listed),
+            route("GET", "/deletedcertificates", _listed(known.all_deleted, deleted_item), _READ, listed),
             route("GET", deleted, _shown(known.find_deleted, guard.deleted_certificate), _READ),
             route("POST", f"{deleted}/recover", recovered, "certificates/recover/action"),
             route("DELETE", deleted, lambda call: known.purge(call.vault, call.name), "certificates/purge/action"),
         ]
-
-    def list(self, call: VaultCall) -> Items:
-        known = self._certificates.all(call.vault)
-        return [guard.certificate_item(call.vault, certificate, versioned=False) for certificate in known]
 
     def get(self, call: VaultCall) -> dict[str, Any]:
         certificate = self._certificates.find(call.vault, call.name, call.part("version"))
@@ -285,10 +281,6 @@ class CertificatePlane:
         versions = self._certificates.versions(call.vault, call.name)
         ordered = sorted(versions, key=lambda version: version.version)  # as those of secrets
         return [guard.certificate_item(call.vault, version) for version in ordered]
-
-    def list_deleted(self, call: VaultCall) -> Items:
-        known = self._certificates.all_deleted(call.vault)
-        return [guard.deleted_certificate_item(call.vault, deleted) for deleted in known]
 
     def create(self, call: VaultCall) -> dict[str, Any]:
         certificate = self._certificates.create(call.vault, call.name, _policy(call.body), _change(call.body))

@@ -10,7 +10,8 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any, Final, TypeAlias
@@ -60,7 +61,11 @@ def issue(policy: Mapping[str, Any]) -> KeyMaterial:
         raise errors.not_emulated(f"certificates of the issuer {issuer.get('name')}")
     properties = member(policy, "x509_props")
     key = rsa.generate_private_key(public_exponent=65537, key_size=_key_size(policy))
-    subject = _subject(properties)
+    with _valid("subject", "CN=<name>"):
+        subject = x509.Name.from_rfc4514_string(str(properties.get("subject") or ""))
+        [_] = subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    with _valid("ekus", "object identifiers"):
+        ekus = [x509.ObjectIdentifier(usage) for usage in properties.get("ekus") or _DEFAULTS["ekus"]]
     is_authority = bool(member(properties, "basic_constraints").get("ca"))
     start = now().replace(microsecond=0)
     builder = (
@@ -69,10 +74,17 @@ def issue(policy: Mapping[str, Any]) -> KeyMaterial:
         .not_valid_before(start)
         .not_valid_after(start + _MONTH * _months(properties))
         .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
-        .add_extension(x509.ExtendedKeyUsage(_ekus(properties)), critical=False)
+        .add_extension(x509.ExtendedKeyUsage(ekus), critical=False)
         .add_extension(_usage(properties), critical=True)
     )
-    if names := _names(member(properties, "sans")):
+    sans = member(properties, "sans")
+    with _valid("sans", "lists of names"):
+        names: list[x509.GeneralName] = [
+            *(x509.DNSName(str(name)) for name in sans.get("dns_names") or ()),
+            *(x509.RFC822Name(str(address)) for address in sans.get("emails") or ()),
+            *(_user_name(str(name)) for name in sans.get("upns") or ()),
+        ]
+    if names:
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
     return KeyMaterial(key, (builder.sign(key, hashes.SHA256()),))
 
@@ -130,13 +142,13 @@ def _key_size(policy: Mapping[str, Any]) -> int:
     return int(size)
 
 
-def _subject(properties: Mapping[str, Any]) -> x509.Name:
+@contextmanager
+def _valid(name: str, expected: str) -> Iterator[None]:
+    """Refuses the property of a certificate that the block reads, if the library refuses it; raises 400."""
     try:
-        subject = x509.Name.from_rfc4514_string(str(properties.get("subject") or ""))
-        [_] = subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-    except ValueError:
-        raise errors.bad_parameter("Property policy.x509_props.subject has invalid value: CN=<name>.") from None
-    return subject
+        yield
+    except (TypeError, ValueError):
+        raise errors.bad_parameter(f"Property policy.x509_props.{name} has invalid value: {expected}.") from None
 
 
 def _months(properties: Mapping[str, Any]) -> int:
@@ -146,29 +158,11 @@ def _months(properties: Mapping[str, Any]) -> int:
     return months
 
 
-def _ekus(properties: Mapping[str, Any]) -> Sequence[x509.ObjectIdentifier]:
-    try:
-        return [x509.ObjectIdentifier(usage) for usage in properties.get("ekus") or _DEFAULTS["ekus"]]
-    except (TypeError, ValueError):
-        raise errors.bad_parameter("Property policy.x509_props.ekus has invalid value: object identifiers.") from None
-
-
 def _usage(properties: Mapping[str, Any]) -> x509.KeyUsage:
     asked = properties.get("key_usage") or _DEFAULTS["key_usage"]
     if not isinstance(asked, (list, tuple)) or any(name not in tuple(_USAGES) for name in asked):
         raise errors.bad_parameter(f"Property policy.x509_props.key_usage has invalid value: {', '.join(_USAGES)}.")
     return x509.KeyUsage(**{keyword: name in asked for name, keyword in _USAGES.items()})
-
-
-def _names(sans: Mapping[str, Any]) -> list[x509.GeneralName]:
-    try:
-        return [
-            *(x509.DNSName(str(name)) for name in sans.get("dns_names") or ()),
-            *(x509.RFC822Name(str(address)) for address in sans.get("emails") or ()),
-            *(_user_name(str(name)) for name in sans.get("upns") or ()),
-        ]
-    except (TypeError, ValueError):
-        raise errors.bad_parameter("Property policy.x509_props.sans has invalid value: lists of names.") from None
 
 
 def _user_name(name: str) -> x509.OtherName:

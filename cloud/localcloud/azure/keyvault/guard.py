@@ -6,7 +6,6 @@ vault is named by the Host header; a loopback Host means the stack's own vault.
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -24,7 +23,7 @@ from localcloud.azure.keyvault.secrets import DeletedSecret, KeyVault, SecretVer
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.shared.faults import TokenBuckets
-from localcloud.azure.shared.http import authority_of, bearer, cloud_of, json_object
+from localcloud.azure.shared.http import authority_of, bearer, cloud_of, is_loopback, json_object
 from localcloud.azure.shared.refusals import ServiceError, refusal
 from localcloud.azure.shared.understood import Members, check_headers, check_query, first_unknown, members_of
 from localcloud.azure.tenant.tokens import Caller, InvalidTokenError, audiences
@@ -172,7 +171,7 @@ class VaultGuard:
             name = host.removesuffix(f".{suffix}")
             vault = self._vaults.named(name)
             missing = f"There is no vault {name!r} in the local cloud."
-        elif host == "localhost" or _is_loopback(host):
+        elif host == "localhost" or is_loopback(host):
             vault = self._vaults.stacks_own()
             missing = (
                 "A loopback address means the stack's own vault, and the local cloud has none or several. Name the "
@@ -233,13 +232,6 @@ def _check_version(version: str) -> None:
         )
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 Item: TypeAlias = SecretVersion | KeyVersion | CertificateVersion
 
 
@@ -270,10 +262,7 @@ def secret_bundle(vault: KeyVault, secret: SecretVersion, value: str) -> dict[st
 
 
 def deleted_secret(vault: KeyVault, deleted: DeletedSecret, *, versioned: bool = True) -> dict[str, Any]:
-    return {
-        **secret_item(vault, deleted.secret.current, versioned=versioned),
-        **_deletion(vault, "secrets", deleted),
-    }
+    return {**secret_item(vault, deleted.secret.current, versioned=versioned), **_deletion(vault, "secrets", deleted)}
 
 
 def key_item(vault: KeyVault, key: KeyVersion, *, versioned: bool = True) -> dict[str, Any]:
@@ -335,10 +324,7 @@ def certificate_bundle(vault: KeyVault, certificate: CertificateVersion) -> dict
 
 
 def certificate_policy(vault: KeyVault, certificate: CertificateVersion) -> dict[str, Any]:
-    return {
-        **certificate.policy,
-        "id": f"{item_id(vault, 'certificates', certificate, versioned=False)}/policy",
-    }
+    return {**certificate.policy, "id": f"{item_id(vault, 'certificates', certificate, versioned=False)}/policy"}
 
 
 def certificate_operation(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import logging
 import uuid
 from collections.abc import Callable, Sequence
@@ -55,6 +56,14 @@ def authority_of(scope: Scope, local: str) -> str:
     """The authority, with a trailing slash, that a challenge names: `local` in an answer to a local address."""
     cloud: Cloud | None = scope.get("extensions", {}).get(_ASKED)
     return local if cloud is None else cloud.authority_host
+
+
+def is_loopback(host: str) -> bool:
+    """Whether this is an address of this machine."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 # Delivers an answer as a held fault says: late, slowly, or only in part.
