@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from starlette.datastructures import QueryParams
@@ -152,25 +153,22 @@ def check_patch(query: QueryParams, *, is_apply: bool) -> None:
 def _check_list(query: QueryParams, *, is_watch: bool) -> None:
     match, version = _first(query, "resourceVersionMatch"), _first(query, "resourceVersion")
     causes: list[Cause] = []
+    forbid = partial(_forbidden, "resourceVersionMatch")
     if "sendInitialEvents" in query:
         # A watch gets the message of a server without the feature, so clients list and watch instead.
         gate = "watch unless the WatchList feature gate is enabled" if is_watch else "list"
         causes.append(_forbidden("sendInitialEvents", f"sendInitialEvents is forbidden for {gate}"))
     elif match and is_watch:
-        unless = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-        causes.append(_forbidden("resourceVersionMatch", unless))
+        causes.append(forbid("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"))
     elif match:
         if not version:
-            unless = "resourceVersionMatch is forbidden unless resourceVersion is provided"
-            causes.append(_forbidden("resourceVersionMatch", unless))
+            causes.append(forbid("resourceVersionMatch is forbidden unless resourceVersion is provided"))
         if _first(query, "continue"):
-            when = "resourceVersionMatch is forbidden when continue is provided"
-            causes.append(_forbidden("resourceVersionMatch", when))
+            causes.append(forbid("resourceVersionMatch is forbidden when continue is provided"))
         if match not in _MATCHES:
             causes.append(_unsupported("resourceVersionMatch", match, _MATCHES))
         if match == "Exact" and version == "0":
-            zero = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
-            causes.append(_forbidden("resourceVersionMatch", zero))
+            causes.append(forbid('resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
     if causes:
         raise invalid_options("ListOptions", causes)
 
@@ -247,7 +245,7 @@ def _forbidden(field: str, message: str) -> Cause:
 Matches = Callable[[Mapping[str, Any]], bool]
 
 _SET: Final = re.compile(r"^(?P<key>\S+)\s+(?P<operator>in|notin)\s*\((?P<values>[^)]*)\)$")
-_LABEL_EQUALITY: Final = re.compile(r"(?P<key>[\w./-]+)\s*(?P<operator>==|=|!=)\s*(?P<value>[\w.-]*)", re.ASCII)
+_LABEL_EQUALITY: Final = re.compile(r"(?P<key>[\w./-]+)\s*(?P<operator>==|=|!=)\s*(?P<values>[\w.-]*)", re.ASCII)
 _EQUALITY: Final = re.compile(r"^(?P<key>[^!=\s]+)\s*(?P<operator>==|=|!=)\s*(?P<value>.*)$")
 _COMMAS_OUTSIDE_PARENTHESES: Final = re.compile(r",(?![^(]*\))")
 
@@ -280,16 +278,10 @@ def field_selector(kind: ResourceKind, text: str) -> Matches:
 
 
 def _label_test(part: str) -> Matches:
-    if match := _SET.match(part):
-        key, values = match["key"], {value.strip() for value in match["values"].split(",")}
-        if match["operator"] == "in":
-            return lambda labels: labels.get(key) in values
-        return lambda labels: labels.get(key) not in values
-    if match := _LABEL_EQUALITY.fullmatch(part):
-        key, value = match["key"], match["value"]
-        if match["operator"] == "!=":
-            return lambda labels: labels.get(key) != value
-        return lambda labels: labels.get(key) == value
+    if match := _SET.match(part) or _LABEL_EQUALITY.fullmatch(part):
+        key, is_among = match["key"], match["operator"] in {"in", "=", "=="}
+        values = {value.strip() for value in match["values"].split(",")}
+        return lambda labels: (labels.get(key) in values) is is_among
     if re.fullmatch(r"!\s*[\w./-]+", part):
         absent = part[1:].strip()
         return lambda labels: absent not in labels
