@@ -384,12 +384,7 @@ class AzureAd(AzureProvider[GraphSession]):
     def _get_client_config(self, _: Props) -> Props:
         session = self._open_session()
         ids = (session.tenant_id, session.client_id, session.object_id)
-        return {
-            "id": "-".join(ids),
-            "tenantId": session.tenant_id,
-            "clientId": session.client_id,
-            "objectId": session.object_id,
-        }
+        return {"id": "-".join(ids), **dict(zip(("tenantId", "clientId", "objectId"), ids, strict=True))}
 
     def _only(self, kind: str, resource: type[OwnedResource], args: Props) -> Props:
         """The state of the one object that the arguments select; raises PluginError for none or several."""

@@ -115,8 +115,9 @@ class Authorization:
         checks by itself.
         """
         granting = (condition for role, condition in self._grants(object_id, scope) if role.grants(action, data=data))
+        facts = None if attributes is None else conditions.Facts(action, attributes.request, attributes.resource)
         return any(
-            condition is None or attributes is None or _holds(condition, action, attributes) for condition in granting
+            condition is None or facts is None or conditions.parse(condition).holds(facts) for condition in granting
         )
 
     def has_any_role(self, object_id: str, scope: str) -> bool:
@@ -166,11 +167,6 @@ class Authorization:
                 role = role_definition(self._store, properties["roleDefinitionId"])
                 if role is not None and datetime.fromisoformat(properties["createdOn"]) <= effective_before:
                     yield role, properties.get("condition")
-
-
-def _holds(condition: str, action: str, attributes: Attributes) -> bool:
-    facts = conditions.Facts(action, attributes.request, attributes.resource)
-    return conditions.parse(condition).holds(facts)
 
 
 def role_guid(role_definition_id: str) -> str:

@@ -71,12 +71,9 @@ def _is_good(server_file: Path) -> bool:
         server = x509.load_pem_x509_certificate(server_file.read_bytes())
     except (FileNotFoundError, ValueError):
         return False
-    return server.not_valid_after_utc - _RENEWED_BEFORE > clock.now() and _is_for_every_host(server)
-
-
-def _is_for_every_host(server: x509.Certificate) -> bool:
     names = server.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    return set(names.get_values_for_type(x509.DNSName)) == set(_HOSTS)
+    hosts = names.get_values_for_type(x509.DNSName)
+    return server.not_valid_after_utc - _RENEWED_BEFORE > clock.now() and set(hosts) == set(_HOSTS)
 
 
 def _subject(name: str) -> x509.Name:

@@ -19,6 +19,7 @@ import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from pydantic.alias_generators import to_camel
 
 from localcloud.core.certificates import parse as parse_material
 from localcloud.core.clouds import Cloud
@@ -230,7 +231,7 @@ def _object(text: str, index: int) -> VaultObject:
     document = {} if document is None else document
     if not isinstance(document, dict) or not all(isinstance(value, str | None) for value in document.values()):
         raise ProviderError(f"{failed} yaml: cannot unmarshal into types.KeyVaultObject")
-    known = {_camel_case(field.name): field.name for field in fields(VaultObject)}
+    known = {to_camel(field.name): field.name for field in fields(VaultObject)}
     item = VaultObject(**{known[name]: (value or "").strip() for name, value in document.items() if name in known})
     _validate(item)
     return item
@@ -261,11 +262,6 @@ def _check_vault(name: str) -> None:
         raise ProviderError(f'failed to get vault: Invalid vault name: "{name}", must be between 3 and 24 chars')
     if not re.fullmatch(r"[-A-Za-z0-9]+", name):
         raise ProviderError(f'failed to get vault: Invalid vault name: "{name}", must match [-a-zA-Z0-9]{{3,24}}')
-
-
-def _camel_case(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
 
 
 _IMDS_VERSION: Final = "2018-02-01"
@@ -353,7 +349,8 @@ class AzureProvider:
             case "key":
                 return _public_key(bundle["key"]), bundle["key"]["kid"].rsplit("/", 1)[-1]
             case "cert":
-                return _certificate(bundle["cer"]), bundle["id"].rsplit("/", 1)[-1]
+                certificate = x509.load_der_x509_certificate(base64.b64decode(bundle["cer"]))
+                return certificate.public_bytes(Encoding.PEM).decode(), bundle["id"].rsplit("/", 1)[-1]
         if bundle.get("value") is None:
             raise ProviderError("secret value is nil")
         if bundle.get("id") is None:
@@ -394,10 +391,6 @@ def _public_key(key: Mapping[str, str]) -> str:
     numbers = (int.from_bytes(base64.urlsafe_b64decode(f"{key[name]}==")) for name in ("e", "n"))
     public = rsa.RSAPublicNumbers(*numbers).public_key()
     return public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
-
-
-def _certificate(cer: str) -> str:
-    return x509.load_der_x509_certificate(base64.b64decode(cer)).public_bytes(Encoding.PEM).decode()
 
 
 def _sign_in_refusal(request: MountRequest, response: httpx.Response) -> str:

@@ -9,7 +9,6 @@ import signal
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -104,14 +103,10 @@ class HttpProbe:
 
     async def _problem(self, http: HttpGetter) -> str | None:
         try:
-            status = await http.status(self._request, self.timeout)
+            status = await http.status(HttpGet.of(self.url, self.headers), self.timeout)
         except NoAnswerError as error:
             return f'Get "{self.url}": {error}'
         return None if 200 <= status < 400 else f"HTTP probe failed with statuscode: {status}"
-
-    @cached_property
-    def _request(self) -> HttpGet:
-        return HttpGet.of(self.url, self.headers)
 
 
 def problem_of(container: dict[str, Any]) -> str | None:

@@ -98,7 +98,8 @@ class DeploymentController:
         left = [pod for pod in current if pod not in step.delete]
         has_to_wait = deployment["spec"]["strategy"]["type"] == "Recreate" and old
         if (step.create or present is None) and not has_to_wait:
-            if not await self._is_there(deployment):
+            live = await self._cluster.client.get(DEPLOYMENTS, *key_of(deployment))
+            if live is None or live["metadata"]["uid"] != deployment["metadata"]["uid"]:
                 return  # the events of its pods' deletion came before that of its own
             if present is None:
                 document = replica_set_of(deployment, sets, step.create)
@@ -159,10 +160,6 @@ class DeploymentController:
         current, old = _split(current_set(deployment, sets), pods)
         wanted = {"status": status(deployment, current, old, clock.rfc3339(clock.now()))}
         await self._cluster.deployments.change(deployment, wanted, subresource="status")
-
-    async def _is_there(self, deployment: Object) -> bool:
-        live = await self._cluster.client.get(DEPLOYMENTS, *key_of(deployment))
-        return live is not None and live["metadata"]["uid"] == deployment["metadata"]["uid"]
 
     def _replica_sets_of(self, deployment: Object) -> list[Object]:
         uid = deployment["metadata"]["uid"]

@@ -85,11 +85,14 @@ class PodManager:
             worker = None
         if worker is not None or pod is None:
             return
-        if self._is_unscheduled(pod):
+        # Whether it waits for the scheduler, which is this node too.
+        spec, is_ending = pod["spec"], is_terminating(pod)
+        is_ours = spec.get("schedulerName", _SCHEDULER) == _SCHEDULER and not spec.get("schedulingGates")
+        if is_ours and not spec.get("nodeName") and not is_ending:
             _begin(self._binding, pod["metadata"]["uid"], partial(self._assign, pod))
-        if pod["spec"].get("nodeName") != self._name:
+        if spec.get("nodeName") != self._name:
             return
-        if not is_terminating(pod):
+        if not is_ending:
             self._workers[key] = PodWorker(self._node, pod, self._address(pod), self._records)
         else:
             # None of its processes runs: an earlier kubelet was killed.
@@ -120,17 +123,10 @@ class PodManager:
                 group.create_task(worker.stop(None))
             if tasks := [*self._stopping.values(), *self._binding.values()]:
                 await asyncio.wait(tasks, timeout=self._node.intervals.ending)
-            for worker in self._ending:
-                worker.kill()
-            for task in tasks:
-                group.create_task(_finished(task))
+                for worker in self._ending:
+                    worker.kill()
+                await asyncio.wait(tasks)
         self._workers.clear()
-
-    def _is_unscheduled(self, pod: Object) -> bool:
-        """Whether the pod waits for the scheduler, which is this node too."""
-        spec = pod["spec"]
-        is_ours = spec.get("schedulerName", _SCHEDULER) == _SCHEDULER and not spec.get("schedulingGates")
-        return is_ours and not spec.get("nodeName") and not is_terminating(pod)
 
     async def _assign(self, pod: Object) -> None:
         """Assign a pod to this node, as the scheduler does by a Binding."""
@@ -182,10 +178,6 @@ def _begin(tasks: dict[str, asyncio.Task[None]], uid: str, run: Callable[[], Cor
         task.add_done_callback(lambda _: tasks.pop(uid, None))
 
 
-async def _finished(task: asyncio.Task[None]) -> None:
-    await asyncio.wait([task])
-
-
 NODE: Final = "local"
 _PROGRAMS: Final = "LOCALCLOUD_PROGRAMS"
 
@@ -228,12 +220,14 @@ class _Kubelet:
         self._intervals = intervals
         self._store = StateDirectory(Path(environment.state_dir)).store_file
         self._cluster = ClusterCache(client, self._changed)
+        named = os.environ.get(_PROGRAMS)
+        programs = Path(named) if named else None
         node = Node(
             cluster=self._cluster,
             recorder=EventRecorder(client),
             intervals=intervals,
             http=HttpGetter(),
-            machine=Machine(environment.ca_file, environment.kubernetes_endpoint, _programs()),
+            machine=Machine(environment.ca_file, environment.kubernetes_endpoint, programs),
             provider=AzureProvider(local_cloud(environment), environment.imds_endpoint, azure),
             state_dir=Path(environment.state_dir),
             mounts=Path(environment.mounts_dir),
@@ -288,11 +282,6 @@ class _Kubelet:
             self._services.pod_changed()
         else:
             self._pods.content_changed(key[0])
-
-
-def _programs() -> Path | None:
-    named = os.environ.get(_PROGRAMS)
-    return Path(named) if named else None
 
 
 def _clear(mounts: Path) -> None:

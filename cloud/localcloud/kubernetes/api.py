@@ -263,7 +263,10 @@ class _Api:
         options = WriteOptions.of(request.query_params, "PatchOptions")
         check_patch(request.query_params, is_apply=content_type == patches.APPLY)
         if content_type == patches.APPLY and target.subresource is None:
-            return self._apply(target, name, patch, options, request.query_params["fieldManager"])
+            if not isinstance(patch, dict):
+                raise bad_request("the object provided is unrecognized: an object is expected")
+            manager = request.query_params["fieldManager"]
+            return _written(self._objects.apply(target.kind, target.namespace, name, patch, options, manager), options)
         old = self._objects.get(target.kind, target.namespace, name)
         match content_type:
             case patches.JSON:
@@ -279,11 +282,6 @@ class _Api:
     def _replaced(self, target: _Target, old: Object, new: Object, options: WriteOptions) -> Response:
         status = target.subresource == _STATUS
         return _written(self._objects.replace(target.kind, old, new, options, status=status), options)
-
-    def _apply(self, target: _Target, name: str, document: Any, options: WriteOptions, manager: str) -> Response:
-        if not isinstance(document, dict):
-            raise bad_request("the object provided is unrecognized: an object is expected")
-        return _written(self._objects.apply(target.kind, target.namespace, name, document, options, manager), options)
 
     async def _delete(self, target: _Target, name: str, request: Request) -> Response:
         options = DeleteOptions.of(request.query_params, await _body(request))

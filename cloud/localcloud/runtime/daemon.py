@@ -98,7 +98,8 @@ def run(state: StateDirectory) -> None:
         if other := processes.alive(state.pids, DAEMON):
             raise AlreadyRunningError(f"the local cloud of {state.root} is running already, as process {other.pid}")
         log = RequestLog(prepared.state.requests_file)
-        apps = {service: _app(prepared, service, log) for service in prepared.services}
+        apps: dict[str, ASGIApp] = {service: _APPS[service](prepared) for service in prepared.services}
+        apps |= {service: log.around(service, app) for service, app in apps.items() if service not in _NOT_LOGGED}
         servers = [(_server(prepared, name, app), listen(name, prepared.ports[name])) for name, app in apps.items()]
         public = {
             name: (_server(prepared, name, AtPublicNames(app)), listen(name, _ANY_PORT))
@@ -118,11 +119,6 @@ def run(state: StateDirectory) -> None:
             record.file.unlink(missing_ok=True)
     finally:
         prepared.close()
-
-
-def _app(prepared: Prepared, service: str, log: RequestLog) -> ASGIApp:
-    app = _APPS[service](prepared)
-    return app if service in _NOT_LOGGED else log.around(service, app)
 
 
 def _server(prepared: Prepared, service: str, app: ASGIApp) -> ServiceServer:

@@ -198,7 +198,14 @@ def start(state: StateDirectory, wanted: ClusterKind | None = None, seed: Seed |
             _stop(state)
         daemon = _Program(DAEMON, _own(state, "run"), services)
         kubelet = _Program(KUBELET, _own(state, "kubelet"), recorded(KUBELET))
-        if _kind(state, wanted, seed) is ClusterKind.BUILT_IN:
+        with closing(state.open_store()) as store:
+            store.check()
+            if wanted is ClusterKind.API_SERVER:
+                Binaries.find()  # before the choice becomes final
+            if seed is not None:
+                _choose_seed(state, seed)
+            cluster = choose(store, wanted)
+        if cluster is ClusterKind.BUILT_IN:
             return [*_start(state, [daemon]), *_start(state, [kubelet])]
         # kube-apiserver reads Entra ID's signing keys as it starts, then every ten seconds: the daemon starts first.
         started = [*_start(state, [daemon]), *_start(state, _control_plane(state))]
@@ -214,7 +221,11 @@ def seed(state: StateDirectory, wanted: Seed | None = None) -> int:
     Raises SeedConflictError, NotSeededError if the daemon could not do it, and StoreError without a daemon.
     """
     if processes.alive(state.pids, DAEMON) is None:
-        return _seed_without_daemon(state, wanted)
+        from localcloud.runtime import environment
+        from localcloud.runtime import seed as seeding
+
+        with closing(environment.prepare(state, wanted)) as prepared:
+            return seeding.seed(prepared)
     if wanted is not None:
         _choose_seed(state, wanted)
     url = f"{LocalEnvironment.from_file(state.environment_file).control_endpoint}/seed"
@@ -251,31 +262,12 @@ def _is_of_another_release(state: StateDirectory) -> bool:
     return False
 
 
-def _kind(state: StateDirectory, wanted: ClusterKind | None, seed: Seed | None) -> ClusterKind:
-    """Check the store, and fix both choices."""
-    with closing(state.open_store()) as store:
-        store.check()
-        if wanted is ClusterKind.API_SERVER:
-            Binaries.find()  # before the choice becomes final
-        if seed is not None:
-            _choose_seed(state, seed)
-        return choose(store, wanted)
-
-
 def _choose_seed(state: StateDirectory, wanted: Seed | None = None) -> Seed:
     # The seed's model takes a fifth of a second to import, which the start of a cloud that runs need not wait for.
     from localcloud.runtime import seed_file
 
     with closing(state.open_store()) as store:
         return seed_file.choose(store, wanted)
-
-
-def _seed_without_daemon(state: StateDirectory, wanted: Seed | None) -> int:
-    from localcloud.runtime.environment import prepare
-    from localcloud.runtime.seed import seed
-
-    with closing(prepare(state, wanted)) as prepared:
-        return seed(prepared)
 
 
 def _apply_objects(state: StateDirectory) -> None:

@@ -52,8 +52,7 @@ class SeededResourceGroup(_Part):
     location: _Name | None = None
 
 
-def _named(group: object) -> object:
-    return {"name": group} if isinstance(group, str) else group
+_Group = Annotated[SeededResourceGroup, BeforeValidator(lambda one: {"name": one} if isinstance(one, str) else one)]
 
 
 class SeededIdentity(_Part):
@@ -140,7 +139,7 @@ class Seed(_Part):
     tenant_id: _Uuid
     subscription_id: _Uuid
     location: _Name
-    resource_groups: tuple[Annotated[SeededResourceGroup, BeforeValidator(_named)], ...] = ()
+    resource_groups: tuple[_Group, ...] = ()
     # Roles of the deployer on the subscription, by Azure's display names.
     deployer_roles: tuple[SeededRole | _Name, ...] = ()
     managed_identities: tuple[SeededIdentity, ...] = ()

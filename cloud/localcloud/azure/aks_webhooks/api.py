@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -109,7 +109,12 @@ class AccessReviews:
         self._resources = Resources(cloud.store)
 
     def status(self, spec: Mapping[str, Any]) -> Mapping[str, Any]:
-        clusters = list(self._clusters())
+        # Those on which role assignments decide.
+        clusters = [
+            cluster["id"]
+            for cluster in self._resources.below(f"/subscriptions/{self._cloud.subscription_id}", ManagedClusters.name)
+            if (cluster["properties"].get("aadProfile") or {}).get("enableAzureRBAC")
+        ]
         if not clusters:
             return _NOT_ASKED
         who = self._object_id(str(spec.get("user", "")))
@@ -124,12 +129,6 @@ class AccessReviews:
             for scope in scopes
         )
         return _ALLOWED if is_allowed else _DENIED
-
-    def _clusters(self) -> Iterator[str]:
-        """Ids of the clusters on which role assignments decide."""
-        for cluster in self._resources.below(f"/subscriptions/{self._cloud.subscription_id}", ManagedClusters.name):
-            if (cluster["properties"].get("aadProfile") or {}).get("enableAzureRBAC"):
-                yield cluster["id"]
 
     def _object_id(self, user: str) -> str | None:
         """The object id of a Kubernetes user, None for a user that is not in Entra ID."""

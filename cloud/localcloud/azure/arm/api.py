@@ -129,7 +129,8 @@ def app(cloud: LocalAzure) -> Starlette:
     throttle = Throttle(cloud.faults.arm_requests)
 
     async def handle(request: Request) -> Response:
-        errors.check_api_version(_api_version(request))
+        query = {name.lower(): value for name, value in request.query_params.items()}
+        errors.check_api_version(query.get("api-version", ""))
         caller = _authenticate(cloud, request)
         path = parse(request.url.path, request.method)
         if path.subscription is not None and path.subscription.lower() != cloud.subscription_id:
@@ -141,8 +142,10 @@ def app(cloud: LocalAzure) -> Starlette:
             raise errors.not_emulated(f"the resource type {path.type}")
         if not _is_open(cloud, caller, resource_type, path, request.method):
             attributes = None if resource_type.checks_conditions else Attributes()
+            # azure-docs `role-definitions`, in Azure's own letter case
+            operation = f"{path.verb}/action" if request.method == "POST" else _OPERATIONS[request.method]
             cloud.authorization.require(
-                caller.object_id, _action(resource_type, path, request.method), path.authorization_scope, attributes
+                caller.object_id, f"{resource_type.name}/{operation}", path.authorization_scope, attributes
             )
         held = cloud.holder.now()
         errors.refuse_unregistered(path, held.unregistered_providers)
@@ -150,7 +153,6 @@ def app(cloud: LocalAzure) -> Starlette:
         body = await _understood(request, resource_type, path)
         _find_place(store, path, resource_type, request.method)
         _refuse_read_only(cloud, path, request.method)
-        query = {name.lower(): value for name, value in request.query_params.items()}
         asked = cloud_of(request.scope)
         call = Call(cloud, store, path, caller, body, query, request.url, asked, type_names)
         response = await _dispatch(resource_type, call, request.method)
@@ -165,10 +167,6 @@ def app(cloud: LocalAzure) -> Starlette:
         Route("/{path:path}", handle, methods=methods),
     ]
     return service_app("arm", routes, faults=cloud.faults, holder=cloud.holder)
-
-
-def _api_version(request: Request) -> str:
-    return next((value for name, value in request.query_params.items() if name.lower() == "api-version"), "")
 
 
 def _is_open(cloud: LocalAzure, caller: Caller, resource_type: ResourceType, path: ArmPath, method: str) -> bool:
@@ -226,12 +224,6 @@ def _refuse_read_only(cloud: LocalAzure, path: ArmPath, method: str) -> None:
         for vault in path.names[:1]:
             if cloud.holder.now().is_read_only(vault):
                 raise refusal("Forbidden read-only vault", vault=vault)
-
-
-def _action(resource_type: ResourceType, path: ArmPath, method: str) -> str:
-    """The action a request needs (azure-docs `role-definitions`), in Azure's own letter case."""
-    operation = f"{path.verb}/action" if method == "POST" else _OPERATIONS[method]
-    return f"{resource_type.name}/{operation}"
 
 
 def _find_place(store: Resources, path: ArmPath, resource_type: ResourceType, method: str) -> None:

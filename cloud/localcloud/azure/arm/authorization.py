@@ -78,7 +78,10 @@ class RoleDefinitions(ResourceType):
             *(
                 public(definition)
                 for definition in _custom(call)
-                if _is_assignable(definition, scope) or (is_below_too and _is_assignable_below(definition, scope))
+                if any(
+                    _is_within(scope, own) or (is_below_too and _is_within(own, scope))
+                    for own in definition["properties"]["assignableScopes"]
+                )
             ),
         ]
         return collection(
@@ -201,11 +204,6 @@ def _is_assignable(role: Document, scope: str) -> bool:
     return any(_is_within(scope, assignable) for assignable in role["properties"]["assignableScopes"])
 
 
-def _is_assignable_below(role: Document, scope: str) -> bool:
-    """Whether one of a custom role's scopes is below a scope."""
-    return any(_is_within(assignable, scope) for assignable in role["properties"]["assignableScopes"])
-
-
 def _is_within(scope: str, other: str) -> bool:
     """Whether a scope is the other one, or below it."""
     return f"{scope.lower().rstrip('/')}/".startswith(f"{other.lower().rstrip('/')}/")
@@ -258,13 +256,17 @@ class RoleAssignments(StoredType):
     async def put(self, call: Call) -> Response:
         self._require(call, "write", Attributes(request=_attributes(call.properties)))
         properties = _checked(call)
-        current = call.current or _named(call.resources, call.path.name)
+        # Names are unique in the tenant (azure-docs `role-assignments`).
+        known = call.resources.store.get(_NAMES, call.path.name.lower())
+        current = call.current or (call.resources.get(known["id"]) if known else None)
         if current is not None:
             return JSONResponse(public(call.resources.put(_updated(current, properties, call))))
-        _refuse_equal(call, properties)
+        scope = _scope(call.path)
+        for assignment in _at(call.resources, scope):
+            if _same_grant(assignment["properties"], properties):
+                raise refusal("RoleAssignmentExists", assignment=assignment["name"].replace("-", ""))
         _find_principal(call, properties)
         instant = now().isoformat()
-        scope = _scope(call.path)
         assignment = {
             "id": f"{scope.rstrip('/')}/providers/{self.name}/{call.path.name}",
             "name": call.path.name,
@@ -375,18 +377,6 @@ def _attributes(properties: Mapping[str, Any]) -> dict[str, str]:
         "PrincipalType": properties.get("principalType"),
     }
     return {name: value.rpartition("/")[2] for name, value in attributes.items() if isinstance(value, str)}
-
-
-def _named(resources: Resources, name: str) -> Document | None:
-    """The assignment of this name at any scope: names are unique in the tenant (azure-docs `role-assignments`)."""
-    known = resources.store.get(_NAMES, name.lower())
-    return resources.get(known["id"]) if known else None
-
-
-def _refuse_equal(call: Call, properties: Mapping[str, Any]) -> None:
-    for assignment in _at(call.resources, _scope(call.path)):
-        if _same_grant(assignment["properties"], properties):
-            raise refusal("RoleAssignmentExists", assignment=assignment["name"].replace("-", ""))
 
 
 def _updated(current: Document, properties: dict[str, Any], call: Call) -> Document:

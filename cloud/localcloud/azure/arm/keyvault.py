@@ -161,7 +161,9 @@ class KeyVaults(StoredType):
         current = call.current
         deleted = vaults.deleted(name)
         if current is None and call.properties.get("createMode") == "recover":
-            return self._recover(call, vaults, deleted)
+            if deleted is None or deleted.vault.id.lower() != call.path.key:
+                raise refusal("DeletedVaultNotFound", name=name)
+            return JSONResponse(self.present(call, vaults.recover(deleted).resource))
         if current is None:
             if vaults.named(name) is not None:
                 raise refusal("VaultAlreadyExists", name=name)
@@ -197,11 +199,6 @@ class KeyVaults(StoredType):
         """The vault, with its address in the cloud that was asked."""
         address = KeyVault(resource, call.asked.vault_suffix).uri
         return {**public(resource), "properties": {**resource["properties"], "vaultUri": f"{address}/"}}
-
-    def _recover(self, call: Call, vaults: Vaults, deleted: DeletedVault | None) -> Response:
-        if deleted is None or deleted.vault.id.lower() != call.path.key:
-            raise refusal("DeletedVaultNotFound", name=call.path.name)
-        return JSONResponse(self.present(call, vaults.recover(deleted).resource))
 
     def _require_subnets(self, call: Call, properties: dict[str, Any]) -> None:
         rules = properties.get("networkAcls", {}).get("virtualNetworkRules", [])

@@ -90,12 +90,10 @@ class DeletedItems(_Part):
 
     def _addressed(self, request: Request) -> Entry:
         wanted = request.path_params["id"].lower()
-        entry = next(
-            (deleted.entry for deleted in self._directory.deleted() if deleted.entry.object_id == wanted), None
-        )
-        if entry is None:
-            raise refusal("Request_ResourceNotFound", wanted=wanted)
-        return entry
+        for deleted in self._directory.deleted():
+            if deleted.entry.object_id == wanted:
+                return deleted.entry
+        raise refusal("Request_ResourceNotFound", wanted=wanted)
 
 
 # The federated credentials of an application, as Graph reads and checks them.

@@ -246,7 +246,8 @@ class Directory:
             returning = [entry]
             if isinstance(entry, Application):
                 self._refuse_taken_names(entry)
-                returning += [candidate for candidate in restorable.values() if _is_principal_of(candidate, entry)]
+                principals = (other for other in restorable.values() if isinstance(other, ServicePrincipal))
+                returning += [principal for principal in principals if principal.app_id == entry.app_id]
             elif self.service_principal_by_app(entry.app_id):
                 raise refusal("Request_MultipleObjectsWithSameKeyValue principal", app=entry.app_id)
             for returned in returning:
@@ -290,7 +291,3 @@ class Directory:
 def _deleted(document: dict[str, Any]) -> DeletedObject:
     shape: type[Application | ServicePrincipal] = Application if document["type"] == _APPLICATIONS else ServicePrincipal
     return DeletedObject(from_document(shape, document["entry"]), datetime.fromisoformat(document["deletedAt"]))
-
-
-def _is_principal_of(entry: Application | ServicePrincipal, application: Application) -> bool:
-    return isinstance(entry, ServicePrincipal) and entry.app_id == application.app_id
