@@ -15,7 +15,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 from identity import resource_types
 from identity.credentials import rfc3339
 from ops.stack.engine import Engine
-from ops.stack.errors import CommandError, why_unreadable
+from ops.stack.errors import CommandError, message, why_unreadable
 from ops.stack.state import StateResource, resources_in
 from ops.stack.state_file import StateDamagedError
 
@@ -65,10 +65,7 @@ def take(engine: Engine) -> Backup:
     if not resources:
         raise CommandError(f"the stack {engine.stack} has nothing to back up: its state is empty")
     if state["deployment"].get("pending_operations"):
-        raise CommandError(
-            f"the stack {engine.stack} has interrupted operations, which a backup would preserve. "
-            f"`.venv/bin/idstack recover --stack {engine.stack}` settles them, then try again"
-        )
+        raise CommandError(message("backup.interrupted", stack=engine.stack))
     [root] = [resource for resource in resources if resource["type"] == resource_types.STACK]
     return Backup(
         stack=engine.stack,
@@ -88,9 +85,7 @@ def read(file: Path, stack: str) -> Backup:
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "the document"
-        raise CommandError(
-            f"{file} is not a backup of this release: {place}: {first['msg']}. Use the file that `idstack backup` wrote"
-        ) from None
+        raise CommandError(message("backup.another-file", file=file, place=place, problem=first["msg"])) from None
     if backup.stack != stack:
         raise CommandError(f"the backup is of the stack {backup.stack}, not of {stack}: give --stack {backup.stack}")
     return backup
@@ -107,10 +102,6 @@ def restore(engine: Engine, backup: Backup) -> None:
     except StateDamagedError:
         resources = []
     if resources:
-        raise CommandError(
-            f"the stack {engine.stack} has {len(resources)} resources, which a restore would forget. It is for a stack "
-            f"whose state is lost: if this one's is beyond repair, `.venv/bin/idstack pulumi --stack {engine.stack} -- "
-            "stack rm --force --preserve-config` forgets it and leaves Azure alone; then try again"
-        )
+        raise CommandError(message("backup.not-lost", stack=engine.stack, count=len(resources)))
     state: Any = backup.state
     engine.replace_state(state)

@@ -17,7 +17,7 @@ from rich.console import Console
 from identity import checkout
 from ops.stack.engine import Engine
 from ops.stack.environment import local_paths
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, message
 from ops.stack.stack_document import BACKEND_VARIABLE, backend_of
 from ops.stack.streaming import run_passing_on
 
@@ -71,27 +71,15 @@ def _require_part_of_checkout(commit: str, root: Path, stack: str) -> None:
 
     Everybody who may write the state can name a commit; only what a protected branch contains was reviewed.
     """
-    problem = f"the stack {stack} was last brought up from commit {commit}"
     if not _COMMIT.fullmatch(commit):
-        raise CommandError(
-            f"{problem}, which is not a commit id: see who wrote the state, then `.venv/bin/idstack up --stack {stack}`"
-        )
+        raise CommandError(message("brought_up.no-commit-id", stack=stack, commit=commit))
     if not _succeeds(root, "cat-file", "-e", f"{commit}^{{commit}}"):
-        raise CommandError(
-            f"{problem}, which this clone does not have. "
-            "Certificates are renewed with that commit's program and configuration: fetch it (`git fetch --unshallow`; "
-            f"for GitHub's actions/checkout `fetch-depth: 0`), or run `.venv/bin/idstack up --stack {stack}`"
-        )
+        raise CommandError(message("brought_up.not-in-this-clone", stack=stack, commit=commit))
     if _succeeds(root, "merge-base", "--is-ancestor", commit, "HEAD"):
         return
     branch = checkout.git(root, "rev-parse", "--abbrev-ref", "HEAD").strip()
     head = "the checked-out commit" if branch == "HEAD" else f"the checked-out branch {branch}"
-    raise CommandError(
-        f"{problem}, which is not in the history of {head}: nothing was renewed, because only code of this branch "
-        "runs. The commit is of a branch that is not merged, or that was squashed or rebased, or this checkout is "
-        "behind it. Update this checkout (`git pull`), or run the command in a checkout of the branch that has the "
-        f"commit; or run `.venv/bin/idstack up --stack {stack}` here, which deploys this one and renews what is due"
-    )
+    raise CommandError(message("brought_up.not-in-the-history", stack=stack, commit=commit, head=head))
 
 
 def _succeeds(root: Path, *arguments: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from identity.similar import did_you_mean
 from ops.stack.environment import LOCAL_STACK, ROOT, is_local, project_name, pulumi_home
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, message
 from ops.stack.stack_document import BACKEND_VARIABLE, recorded, write_once
 
 _FILE: Final = "Pulumi.{}.yaml"
@@ -52,12 +52,12 @@ def file_of(stack: str, root: Path) -> Path:
 
 def no_such_stack(stack: str, root: Path) -> CommandError:
     known = stack_names(root)
-    example = "docs/guides/stacks.md has an example of a local one"
-    return CommandError(
-        f"there is no stack {stack}: the project has no {_FILE.format(stack)}{did_you_mean(stack, known) or '.'} "
-        f"Stacks with a file: {', '.join(known) or 'none'}. "
-        f"{example if is_local(stack) else f'`.venv/bin/idstack init {stack}` creates one'}"
-    )
+    hint = "docs/guides/stacks.md has an example of a local one"
+    if not is_local(stack):
+        hint = f"`.venv/bin/idstack init {stack}` creates one"
+    absent = f"{_FILE.format(stack)}{did_you_mean(stack, known) or '.'}"
+    names = ", ".join(known) or "none"
+    return CommandError(message("chosen_stack.no-file", stack=stack, absent=absent, names=names, hint=hint))
 
 
 def stack_names(root: Path = ROOT) -> list[str]:
@@ -85,10 +85,7 @@ def _selected(environ: Mapping[str, str], root: Path) -> str | None:
         return str(by_backend[current]).rpartition("/")[2]
     names = {str(document).rpartition("/")[2] for document in by_backend.values()}
     if len(names) > 1:
-        raise CommandError(
-            f"pulumi stack select has chosen different stacks in several backends: {', '.join(sorted(names))}. Choose "
-            "one with --stack"
-        )
+        raise CommandError(message("chosen_stack.ambiguous", names=", ".join(sorted(names))))
     return next(iter(names), None)
 
 

@@ -19,10 +19,10 @@ import yaml
 
 from identity import yaml_text
 from identity.clouds import LOCAL_CLOUD
-from identity.settings.schema.problems import NAMESPACE, Place
+from identity.settings.schema.problems import Place
 from identity.settings.stack_file import own_values
 from ops.stack.environment import LocalPaths, is_local, project_name
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, message
 from ops.stack.stack_document import BACKEND_VARIABLE, replace_file
 from ops.stack.state import State
 
@@ -47,10 +47,7 @@ def require_local_cloud(name: str, document: Mapping[str, Any]) -> None:
     require_content(name, document)
     cloud = own_values(document).get("cloud")
     if cloud != LOCAL_CLOUD:
-        raise CommandError(
-            f"{name} has `{NAMESPACE}:cloud: {cloud}`, but its stack has the name of a local stack, local or "
-            f"local-<word>. Set `{NAMESPACE}:cloud: {LOCAL_CLOUD}`, or give the stack another name"
-        )
+        raise CommandError(message("configuration.another-cloud", file=name, cloud=cloud))
 
 
 def shared_stack_of(written: Mapping[str, Any]) -> str | None:
@@ -107,10 +104,7 @@ def with_salt(configuration: str, salt: str, name: str) -> str:
     """
     document = yaml_text.load(configuration)
     if document.get(_SALT) not in (None, salt) and has_secret(document.get("config")):
-        raise CommandError(
-            f"{name} has secret values and an `{_SALT}`, which belong to the passphrase of the machine that wrote "
-            "them. Remove both; write a secret of a local stack into a file that the configuration names"
-        )
+        raise CommandError(message("configuration.secrets", file=name))
     lines = (line for line in configuration.splitlines(keepends=True) if not line.startswith(f"{_SALT}:"))
     return "".join([f"{_SALT}: {salt}\n", *lines])
 

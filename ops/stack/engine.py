@@ -18,7 +18,7 @@ from identity.outputs import StackOutputs
 from identity.settings import stack_file
 from ops.stack import configuration, existing, plugins, state_file
 from ops.stack.chosen_stack import no_such_stack
-from ops.stack.errors import CommandError, RunInterruptedError
+from ops.stack.errors import CommandError, RunInterruptedError, message
 from ops.stack.failures import NoSuchStackError, VanishedDraftError, disk_failure, remedies
 from ops.stack.pulumi_runs import PulumiRuns
 from ops.stack.stack_document import document_in
@@ -93,10 +93,7 @@ class Engine(PulumiRuns):
         if is_new := is_damaged or not self._exists():
             # Without others a killed `up` or `down` may have begun, or ended, with it.
             if is_known and not is_damaged and (others := self.stacks()):
-                raise NoSuchStackError(
-                    f"the local cloud has no stack {self.stack}: `.venv/bin/idstack up --stack {self.stack}` creates "
-                    f"it. Its stacks: {', '.join(others)}"
-                )
+                raise NoSuchStackError(message("engine.no-local-stack", stack=self.stack, names=", ".join(others)))
             self._capture("stack", "select", self.stack, "--create", directory=project)
         if not is_damaged:
             configuration.keep_salt(project / self.file.name, self.state)

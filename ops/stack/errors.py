@@ -1,11 +1,13 @@
-"""The exceptions of the commands."""
+"""The exceptions of the commands, and the words of the long messages."""
 
 from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from typing import Final
 
 # The controls of a terminal, but for tab and newline, and those that reverse the direction of text.
@@ -48,6 +50,21 @@ class RunInterruptedError(CommandError):
         super().__init__(message)
         if by in signal.Signals.__members__:
             self.exit_code = 128 + signal.Signals[by]
+
+
+def message(case: str, /, **words: object) -> str:
+    """The text of the row `case` (`<module>.<row>`) of a `messages.yaml`, with these words in its braces."""
+    module, _, row = case.partition(".")
+    return _messages()[module][row].format_map(words)
+
+
+@cache
+def _messages() -> Mapping[str, Mapping[str, str]]:
+    """The rows of each module, of the tables of all packages."""
+    from identity import yaml_text  # slow, and `idstack token` runs at each sign-in of kubectl
+
+    tables = (file.read_text(encoding="utf-8") for file in Path(__file__).parents[1].glob("*/messages.yaml"))
+    return {module: rows for table in tables for module, rows in yaml_text.load(table).items()}
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from identity import resource_types
 from identity.naming import cluster_of_infrastructure, parse_arm_id, secret_id, vault_id
 from identity.plugin_schema import VaultAddress
 from ops.stack.environment import is_local
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, message
 from ops.stack.state import name_of, provider_urn, type_of
 
 _NONE: Final[Mapping[Any, str]] = MappingProxyType({})
@@ -136,25 +136,14 @@ def hint(resources: Sequence[Existing], stack: str, objections: Mapping[Existing
     if deleted:
         listed = "\n".join(f"  {resource.name}: {resource.id}" for resource in deleted)
         recover = shlex.join([".venv/bin/idstack", "recover", "--stack", stack])
-        paragraphs.append(
-            f"These were deleted, and the vault keeps their names:\n{listed}\n"
-            f"The command recovers and adopts all of them, and runs `up` again:\n    {recover}"
-        )
+        paragraphs.append(message("existing.deleted", listed=listed, recover=recover))
     if unknown:
         listed = "\n".join("\n    ".join((f"  {resource.name}", *resource.commands(stack))) for resource in unknown)
-        paragraphs.append(
-            f"These exist already, but not in the state of the stack {stack}:\n{listed}\n"
-            "If they are this stack's, such as created by HyperShift's CLI or deleted before, the commands adopt them; "
-            f"then run `.venv/bin/idstack up --stack {stack}` again. {''.join(_advice(unknown, stack))}"
-            "Otherwise delete or rename them. A later `destroy` deletes what the stack has adopted"
-        )
+        advice = " ".join(_advice(unknown, stack))
+        paragraphs.append(message("existing.not-in-the-state", stack=stack, listed=listed, advice=advice))
     if objections:
         listed = by_reason((f"{resource.name}: {resource.id}", why) for resource, why in objections.items())
-        paragraphs.append(
-            f"These resources conflict with the stack {stack}, and are not adopted, because they may belong to others:"
-            f"\n{listed}\nLeave those alone. Names of role assignments and managed identities derive from the hosted "
-            "cluster's infraID, names of secrets from its name: give this cluster its own"
-        )
+        paragraphs.append(message("existing.of-others", stack=stack, listed=listed))
     return "\n\n".join(paragraphs)
 
 
@@ -170,23 +159,15 @@ def _advice(resources: Sequence[Existing], stack: str) -> Iterator[str]:
     """What else to know before these are adopted."""
     if any(resource.type == resource_types.ROLE_ASSIGNMENT for resource in resources):
         # HyperShift's names do not depend on the principal (openshift/hypershift pull request 8322).
-        yield (
-            "A role assignment may be of an older identity that no longer exists: Azure keeps it and its name. "
-            f"`.venv/bin/idstack sweep --stack {stack}` says so, and frees the name with `--yes`; if it is adopted "
-            "instead, the next `up` replaces it. "
-        )
+        yield message("existing.role-assignment", stack=stack)
     if any(resource.is_deleted for resource in resources):
-        yield "A recovery takes some seconds. "
-    yield f"`.venv/bin/idstack recover --stack {stack}` finds and adopts all that exist. "
+        yield "A recovery takes some seconds."
+    yield f"`.venv/bin/idstack recover --stack {stack}` finds and adopts all that exist."
     parents = (resource.parent for resource in resources)
     if clusters := {
         cluster_of_infrastructure(name_of(urn)) for urn in parents if type_of(urn) == resource_types.INFRASTRUCTURE
     }:
-        yield (
-            f"If the infrastructure of {', '.join(sorted(clusters))} belongs to another owner, configure "
-            "`infrastructure: existing` there, with the keys that name it (docs/reference/configuration.md); the next "
-            f"`.venv/bin/idstack up --stack {stack}` then deletes the parts that it has created, if `protect` is off. "
-        )
+        yield message("existing.infrastructure", clusters=", ".join(sorted(clusters)), stack=stack)
 
 
 def of(resource: Mapping[str, Any], id: str, *, is_deleted: bool = False) -> Existing:

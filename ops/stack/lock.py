@@ -21,7 +21,7 @@ from typing import Final
 
 from identity.credentials import rfc3339
 from ops.stack.environment import pulumi_home
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, message
 from ops.stack.stack_document import backend_folder, replace_file
 
 _OWNER: Final = re.compile(
@@ -84,31 +84,19 @@ class LockedError(CommandError):
         return not self._alive and not self.is_abandoned
 
     def _paragraph(self, command: str) -> str:
+        stack, settled = self._stack, settling(self._stack, command)
         names = ", ".join(map(str, self._alive or self._elsewhere or self._owners))
         if self._alive:
-            return f"the stack {self._stack} is locked by {names}, which still runs; wait until it ends"
+            return f"the stack {stack} is locked by {names}, which still runs; wait until it ends"
         if self._unreadable:
             files = ", ".join(map(str, self._unreadable))
-            return (
-                f"the stack {self._stack} has a truncated lock ({files}): its engine ended on a full disk or at a loss "
-                f"of power. {settling(self._stack, command)}"
-            )
+            return message("lock.truncated", stack=stack, files=files, settled=settled)
         if self.is_abandoned:
-            settled = settling(self._stack, command)
-            return f"the stack {self._stack} is still locked by {names}, which was killed. {settled}"
-        return (
-            f"the stack {self._stack} is locked by {names or 'another update'}, {self._unseen()}. Wait "
-            f"until it ends. If you are sure that it has ended, `{_recover(self._stack, command)} --unlock`, or on "
-            "GitHub the workflow `recover`, unlocks the stack and settles interrupted operations"
-        )
-
-    def _unseen(self) -> str:
-        if any(owner.is_of_this_host for owner in self._elsewhere):
-            return (
-                "which idstack on this machine has no record of: it may be a run in another container, or on another "
-                "machine of this name"
-            )
-        return "which this machine cannot see"
+            return f"the stack {stack} is still locked by {names}, which was killed. {settled}"
+        is_of_this_host = any(owner.is_of_this_host for owner in self._elsewhere)
+        why = message("lock.not-recorded" if is_of_this_host else "lock.not-seen")
+        recover = _recover(stack, command)
+        return message("lock.elsewhere", stack=stack, names=names or "another update", why=why, recover=recover)
 
 
 def settling(stack: str, command: str) -> str:

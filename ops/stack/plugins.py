@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.prompt import Confirm
 
 from ops.stack.environment import LOCAL_STACK, ROOT, LocalPaths, is_local, local_paths, pulumi_home, variables
-from ops.stack.errors import CommandError, WrongUsageError
+from ops.stack.errors import CommandError, WrongUsageError, message
 from ops.stack.stack_document import replace_file
 from tools import downloads
 
@@ -67,10 +67,8 @@ def parse(text: str) -> frozenset[str]:
     if names == [REAL]:
         return frozenset(NAMES)
     if unknown := [name for name in names if name not in NAMES]:
-        raise WrongUsageError(
-            f'--providers: found "{text}"; accepted: {EMULATED}, {REAL}, or the names of real ones, separated by '
-            f"commas, of {', '.join(NAMES)}; {', '.join(unknown) or 'an empty name'} is not one of them"
-        )
+        wrong = ", ".join(unknown) or "an empty name"
+        raise WrongUsageError(message("plugins.unknown", text=text, names=", ".join(NAMES), wrong=wrong))
     return frozenset(names)
 
 
@@ -82,10 +80,7 @@ def choose(stack: str, requested: str | None, base: Mapping[str, str] = os.envir
     """
     if not is_local(stack):
         if requested not in (None, REAL):
-            raise WrongUsageError(
-                f"--providers {requested}: the stack {stack} is not local, and only local stacks have emulated "
-                "provider plugins"
-            )
+            raise WrongUsageError(message("plugins.not-local", requested=requested, stack=stack))
         return
     paths = local_paths(base)
     recorded = _recorded(paths)
@@ -93,10 +88,7 @@ def choose(stack: str, requested: str | None, base: Mapping[str, str] = os.envir
     real = recorded_names if requested is None else parse(requested)
     if real != recorded_names and (recorded or paths.passphrase.exists()):
         listed = f"{', '.join(sorted(recorded))} real" if recorded else "all emulated"
-        raise CommandError(
-            f"the provider plugins of the local stacks are {listed}, which is fixed, because each kind writes a "
-            f"different state: run {paths.ending}, then this command with `--providers {_argument(real)}` again"
-        )
+        raise CommandError(message("plugins.fixed", listed=listed, ending=paths.ending, wanted=_argument(real)))
     _record(paths, _find(real, recorded, base))
 
 
@@ -148,17 +140,12 @@ def _find(real: Iterable[str], recorded: Mapping[str, Plugin], base: Mapping[str
         return list(plugins.values())
     # The engine of this checkout, for a command in the user's own shell.
     pulumi = shlex.quote(shutil.which("pulumi", path=variables(LOCAL_STACK)["PATH"]) or "pulumi")
-    alternative = "`.venv/bin/idstack up --stack local` needs none of them"
+    listed = "\n".join(f"  {plugin}: {problem}" for plugin, problem in problems.items())
+    install = "\n".join(f"  {pulumi} plugin install resource {plugin}" for plugin in problems)
+    alternative = "` needs none of them"
     if available := frozenset(plugin.name for plugin in plugins.values() if plugin.executable):
-        own = f"--providers {_argument(available)}"
-        alternative = f"`.venv/bin/idstack up --stack local {own}` uses the available ones, emulated ones for the rest"
-    raise CommandError(
-        "the requested real provider plugins are not available; nothing was started:",
-        *(f"  {plugin}: {problem}" for plugin, problem in problems.items()),
-        "Install them, or copy their folders from ~/.pulumi/plugins of a machine that reaches Pulumi's downloads:",
-        *(f"  {pulumi} plugin install resource {plugin}" for plugin in problems),
-        alternative,
-    )
+        alternative = f" --providers {_argument(available)}` uses the available ones, emulated ones for the rest"
+    raise CommandError(message("plugins.not-available", listed=listed, install=install, alternative=alternative))
 
 
 def _search(name: str, version: str, base: Mapping[str, str]) -> Path | str:
@@ -261,14 +248,9 @@ def provide_pinned(stack: str, environment: Mapping[str, str]) -> None:
             pin.main(file=_CHECKSUMS)
         refused = unpinned_plugins(environment)
     if refused:
-        install = f"  .venv/bin/idstack pulumi --stack {stack} -- plugin install resource"
-        raise CommandError(
-            f"the provider plugins {listed_plugins(refused)} are not installed, and tools/checksums.txt has no "
-            "checksum of them for this machine; nothing was downloaded and nothing was started.",
-            "For everybody: `make pin`, compare the new lines with the releases on GitHub, commit them.",
-            "For yourself, if you trust the download:",
-            *(f"{install} {name} {version}" for name, version in refused),
-        )
+        command = f"  .venv/bin/idstack pulumi --stack {stack} -- plugin install resource"
+        install = "\n".join(f"{command} {name} {version}" for name, version in refused)
+        raise CommandError(message("plugins.not-pinned", plugins=listed_plugins(refused), install=install))
     for name, version in _missing_archive(environment):
         if problem := install_pinned(name, version, environment):
             raise CommandError(problem)
@@ -347,8 +329,7 @@ def _missing_archive(environment: Mapping[str, str]) -> list[tuple[str, str]]:
 def confirmed_plugins(plugins: list[tuple[str, str]]) -> bool:
     """Ask whether to pin these plugins (`tools/pin.py`)."""
     return Confirm.ask(
-        f"The provider plugins {listed_plugins(plugins)} have no checksum for this machine. Download them from GitHub "
-        "and Pulumi's site, compare both with the digest that GitHub states, and write tools/checksums.txt?",
+        message("plugins.to-pin", plugins=listed_plugins(plugins)),
         console=Console(stderr=True, soft_wrap=True),
         default=False,
     )

@@ -12,7 +12,7 @@ from typing import Final
 
 from ops.stack import state_file
 from ops.stack.environment import ROOT, LocalPaths, is_local, local_paths, variables
-from ops.stack.errors import CommandError, RunInterruptedError
+from ops.stack.errors import CommandError, RunInterruptedError, message
 from ops.stack.failures import failure_of
 from ops.stack.lock import StartedEngines, StartingEngine, is_locked, settling
 from ops.stack.plugins import provide_pinned
@@ -73,9 +73,7 @@ class PulumiRuns:
         if not self.is_local and arguments[0] in _ENCRYPTING:
             require_passphrase(self.file, self.stack, whole)
         if self.deadline is not None and not self.deadline.left:
-            raise RunInterruptedError(
-                f"{self.deadline} has passed before `pulumi {arguments[0]}` began; run the command again"
-            )
+            raise RunInterruptedError(message("pulumi_runs.too-late", limit=self.deadline, command=arguments[0]))
         self._provide_plugins(arguments[0], whole)
         starting = StartingEngine(self.engines)
         ended = run_streaming(
@@ -95,16 +93,10 @@ class PulumiRuns:
                 f"`pulumi {arguments[0]}` was killed by signal {-ended.code}. {settling(self.stack, arguments[0])}"
             )
         if ended.interrupted_by == STANDSTILL:
-            raise CommandError(
-                f"`pulumi {arguments[0]}` was stopped, because it hung after a failed deletion; the reason is printed "
-                "above. Correct it and run the command again"
-            )
+            raise CommandError(message("pulumi_runs.stood-still", command=arguments[0]))
         if ended.interrupted_by is not None:
-            raise RunInterruptedError(
-                f"interrupted by {ended.interrupted_by}: `pulumi {arguments[0]}` has finished its operations in "
-                "progress and unlocked the stack. Run the command again, which resumes from there",
-                ended.interrupted_by,
-            )
+            said = message("pulumi_runs.interrupted", by=ended.interrupted_by, command=arguments[0])
+            raise RunInterruptedError(said, ended.interrupted_by)
         if ended.code != 0:
             said = f"`pulumi {arguments[0]}` ended with code {ended.code}; the reason is printed above"
             raise self._failure(ended.errors, said, arguments[0])
@@ -145,10 +137,8 @@ class PulumiRuns:
             )
         if done.returncode < 0:
             name = " ".join(argument for argument in arguments[:2] if not argument.startswith("-"))
-            raise RunInterruptedError(
-                f"`pulumi {name}` was killed by signal {-done.returncode}. Run the command again, or "
-                f"`.venv/bin/idstack recover --stack {self.stack}` if the stack is locked"
-            )
+            said = message("pulumi_runs.killed", command=name, signal=-done.returncode, stack=self.stack)
+            raise RunInterruptedError(said)
         return done
 
     def _run_recorded(

@@ -20,7 +20,7 @@ from identity.settings.schema.schema_node import PLACEHOLDER
 from ops.stack import local_cloud
 from ops.stack.configuration import has_secret, named_clusters, require_content, require_local_cloud
 from ops.stack.engine import Engine
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, message
 
 
 def settings_of(engine: Engine) -> Settings:
@@ -56,11 +56,7 @@ def _report(engine: Engine, error: ConfigurationError) -> str:
     """The report, unless something else is to be known first."""
     blank = {problem.place for problem in error.problems if problem.found.endswith(PLACEHOLDER)}
     if blank >= {("tenantId",), ("subscriptionId",)}:
-        return (
-            f"{engine.file.name} is an example, whose placeholders nobody has filled in. `.venv/bin/idstack init "
-            f"<name>` asks for the values and writes the file of a new stack; dev takes the place of the example."
-            f"\n\n{error}"
-        )
+        return message("settings.example", file=engine.file.name, error=error)
     if any(problem.rule in OF_ONE_TYPE for problem in error.problems):
         clusters = named_clusters(engine.written().get("hostedClusters"))
         try:
@@ -90,12 +86,7 @@ def settings_in_the_file_of(engine: Engine) -> Settings:
     """
     written = engine.written()
     if hidden := sorted(f"{NAMESPACE}:{key}" for key, value in written.items() if has_secret(value)):
-        raise CommandError(
-            f"Pulumi.{engine.stack}.yaml has an encrypted value in {', '.join(hidden)}, and the file alone is read, "
-            "without the stack's key. No key of the configuration is secret: "
-            f"`.venv/bin/idstack pulumi --stack {engine.stack} -- config set --plaintext <key> <value>` writes it as "
-            "plain text"
-        )
+        raise CommandError(message("settings.encrypted", stack=engine.stack, keys=", ".join(hidden)))
     return validated(written, local_cloud.of(engine.stack) if written.get("cloud") == LOCAL_CLOUD else None)
 
 

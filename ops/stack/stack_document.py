@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
-from ops.stack.errors import CommandError, why_unreadable
+from ops.stack.errors import CommandError, message, why_unreadable
 
 
 def document_in(file: Path, name: str | None = None) -> dict[str, Any]:
@@ -72,14 +72,10 @@ def backend_of(stack: str, root: Path, base: Mapping[str, str]) -> str | None:
 
     None leaves it to `pulumi login`. Raises CommandError if the two differ, and as `recorded` does.
     """
-    recorded_backend, variable = recorded(stack, root), base.get(BACKEND_VARIABLE) or None
-    if recorded_backend is not None and variable is not None and recorded_backend != variable:
-        raise CommandError(
-            f"Pulumi.{stack}.yaml says that the state of {stack} is in {recorded_backend}, and {BACKEND_VARIABLE} is "
-            f"{variable}. A stack has one backend: `unset {BACKEND_VARIABLE}`, or, if the state has moved there, "
-            f"correct {BACKEND_KEY} in the file. Nothing was started"
-        )
-    return recorded_backend or variable
+    own, variable = recorded(stack, root), base.get(BACKEND_VARIABLE) or None
+    if own is not None and variable is not None and own != variable:
+        raise CommandError(message("stack_document.two-backends", stack=stack, own=own, variable=variable))
+    return own or variable
 
 
 def backend_folder(backend: str | None) -> Path | None:
@@ -120,12 +116,7 @@ def require_passphrase(configuration: Path, stack: str, environment: Mapping[str
     precedence over the file; without both the engine prompts (pulumi/pulumi `pkg/secrets/passphrase/manager.go`).
     """
     if document_in(configuration).get("secretsprovider") in _NO_KEY and (source := _empty(environment)):
-        raise CommandError(
-            f"the stack {stack} has no key service that encrypts its secrets, and {source} is empty: everybody who "
-            f"reads the state could read them. Encrypt it with a key: `.venv/bin/idstack pulumi --stack {stack} -- "
-            "stack change-secrets-provider azurekeyvault://<vault>.vault.azure.net/keys/<key>`, or set "
-            f"{_VALUE} or {_FILE} (docs/guides/stacks.md)"
-        )
+        raise CommandError(message("stack_document.no-passphrase", stack=stack, source=source))
 
 
 def passphrase_fault(environment: Mapping[str, str]) -> str | None:

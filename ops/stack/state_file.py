@@ -18,7 +18,7 @@ from typing import Final
 
 from identity.credentials import rfc3339
 from identity.settings.schema.problems import NAMESPACE
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, message
 from ops.stack.stack_document import backend_folder, sync
 
 # Messages of Go's encoding/json, which the engine prints.
@@ -107,12 +107,8 @@ def damage(errors: str, stack: str, backend: str | None) -> StateDamagedError | 
         return _first_damage(backend, "*.json")
     if "failed to load checkpoint" not in errors:
         return None
-    return StateDamagedError(
-        f"the state of {stack} cannot be read: .pulumi/stacks/{NAMESPACE}/{stack}.json in {backend or 'the backend'} "
-        "is truncated or overwritten. Restore an earlier version of it, or its previous version, which has .bak behind "
-        f"its name; then `.venv/bin/idstack recover --stack {stack}` finds what was created since. Or "
-        f"`.venv/bin/idstack restore --stack {stack} <file>` gives it the state of a backup"
-    )
+    where = f".pulumi/stacks/{NAMESPACE}/{stack}.json in {backend or 'the backend'}"
+    return StateDamagedError(message("state_file.remote", stack=stack, where=where))
 
 
 def _damage(path: Path, directory: Path) -> StateDamagedError | None:
@@ -124,38 +120,18 @@ def _damage(path: Path, directory: Path) -> StateDamagedError | None:
         return None
     stack, place = path.stem, path.parent.relative_to(directory / "stacks") / path.stem
     what = f"the state of {stack} cannot be read: {path} is truncated or overwritten ({path.stat().st_size} bytes)"
-    restore = f"`.venv/bin/idstack restore --stack {stack} <file>` gives it the state of a backup"
     previous = path.with_name(f"{path.name}.bak")
     copies = [previous, *(directory / "backups" / place).glob(f"{stack}.*.json")]
     copy = max(filter(_is_sound, copies), key=lambda file: file.stat().st_mtime, default=None)
     if copy is not None:
-        return StateDamagedError(
-            f"{what}, as by a full disk. `.venv/bin/idstack recover --stack {stack}` replaces it by the copy of "
-            f"{_date(copy)} ({copy}), and finds what was created since; free some space first. Or {restore}",
-            path,
-            copy,
-        )
+        repairable = message("state_file.repairable", what=what, stack=stack, date=_date(copy), copy=copy)
+        return StateDamagedError(repairable, path, copy)
     if len(copies) > 1 or any((directory / "history" / place).glob("*")):
-        return StateDamagedError(
-            f"{what}, and no copy beside it is sound. {restore}; without one see docs/guides/disaster.md"
-        )
+        return StateDamagedError(message("state_file.beyond-repair", what=what, stack=stack))
     if not previous.exists():
-        return StateDamagedError(
-            f"{what}. It was truncated before the first run, which has created nothing. `.venv/bin/idstack recover "
-            f"--stack {stack}` creates the stack again and brings it up; free some space first",
-            path,
-        )
-    return StateDamagedError(
-        f"{what}, its copy as well, and no run of the stack has ended. `.venv/bin/idstack recover --stack {stack}` "
-        "makes it empty, and says how to find the created resources; free some space first",
-        path,
-        made=f"the state of {stack} is empty now, without the resources that its first run created. "
-        f"`.venv/bin/idstack sweep --stack {stack}` lists the applications and managed identities that carry the "
-        "program's tags, each with its owner id. Those of the run have one owner id and this stack's name: "
-        f"`.venv/bin/idstack recover --stack {stack} --no-up --owner <owner id>` makes the stack their owner, and "
-        "`sweep --yes` then deletes them, so that none is created twice. Then `.venv/bin/idstack up "
-        f"--stack {stack}` brings it up, and names the commands that adopt other existing resources",
-    )
+        return StateDamagedError(message("state_file.before-first-run", what=what, stack=stack), path)
+    in_first_run = message("state_file.in-first-run", what=what, stack=stack)
+    return StateDamagedError(in_first_run, path, made=message("state_file.emptied", stack=stack))
 
 
 def _date(file: Path) -> str:
