@@ -12,13 +12,13 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from shlex import quote
 from string import Template
-from typing import Annotated, Any, Final, get_args
+from typing import Any, Final, get_args
 
 from identity import yaml_text
 from identity.clouds import DEFAULT_CLOUD
@@ -38,6 +38,7 @@ from ops.stack.stack_document import BACKEND_KEY, document_in, replace_file, wit
 # Azure's limit for the names of vaults and of storage accounts.
 _LONGEST_UNIQUE_NAME: Final = 24
 _TEMPLATE: Final = Path(__file__).parent / "stack.yaml"
+_TEXTS: Final[dict[str, Any]] = yaml_text.load(_TEMPLATE.with_name("questions.yaml").read_text(encoding="utf-8"))
 
 
 class Side(StrEnum):
@@ -103,57 +104,35 @@ SAMPLE: Final = Answers(
 )
 
 
-_SIDES: Final = {
-    Side.HYPERSHIFT: """\
-  # HyperShift's operators make SecretProviderClasses, cloud configurations and pods.
-  idstack:clusterSide: hypershift
-""",
-    Side.STACK: """\
-  # This stack makes SecretProviderClasses, cloud configurations, and pods that sign in.
-  idstack:probe:
-    image: {image}
-""",
-}
-_KEY: Final = "# The key that encrypts what is secret in the state.\nsecretsprovider: {}\n"
-_BACKEND: Final = "  # Where the state is, for `make` and `idstack` alike.\n  idstack:backend: {}\n"
-
-
 def stack_text(answers: Answers) -> str:
     group, _, aks = answers.management_cluster.partition("/")
+    texts, template = _TEXTS["parts"], Template(_TEMPLATE.read_text(encoding="utf-8"))
     parts = {
-        "secrets_provider": _KEY.format(answers.secrets_provider) if answers.secrets_provider is not None else "",
-        "backend": _BACKEND.format(answers.backend) if answers.backend is not None else "",
-        "cloud": f"  idstack:cloud: {answers.cloud}\n" if answers.cloud != DEFAULT_CLOUD else "",
-        "side": _SIDES[answers.side].format(image=answers.image),
+        "encryption": texts["encryption"] if answers.secrets_provider is not None else "",
+        "state": texts["state"] if answers.backend is not None else "",
+        "elsewhere": texts["elsewhere"] if answers.cloud != DEFAULT_CLOUD else "",
+        "pods": texts["pods"][answers.side],
     }
     derived = {"resource_group": answers.resource_group, "vault": answers.vault, "issuer": answers.issuer}
     zone = parse_arm_id(answers.dns_zone).name
-    template = Template(_TEMPLATE.read_text(encoding="utf-8"))
-    return template.substitute(vars(answers) | derived | parts, group=group, aks=aks, zone=zone)
-
-
-# Short enough for the names of a vault and a storage account (`Answers.too_long`).
-_PREFIX: Final = ValueSpec(
-    rule="prefix",
-    accepted="2-10 lower-case letters and digits, the first a letter; the names in Azure begin with it",
-    blank="<prefix>",
-    check=matching(r"[a-z][a-z0-9]{1,9}"),
-)
+    return Template(template.safe_substitute(parts)).substitute(
+        vars(answers) | derived, group=group, aks=aks, zone=zone
+    )
 
 
 @dataclass(frozen=True)
 class Question:
-    """One value: its option, the question, the accepted values, and the default."""
+    """One value, a row of `questions.yaml`: its key, the question, the accepted values, and the default."""
 
-    option: str
+    key: str
     asks: str
     accepted: str
     check: Callable[[str], Any]
     default: str | None = None
 
     @property
-    def key(self) -> str:
-        return self.option.removeprefix("--").replace("-", "_")
+    def option(self) -> str:
+        return f"--{self.key.replace('_', '-')}"
 
     def problem(self, value: str) -> str | None:
         try:
@@ -162,11 +141,6 @@ class Question:
             reason = f" ({error})" if str(error) else ""
             return f'{self.option}: found "{value}"{reason}; accepted: {self.accepted}'
         return None
-
-
-def _of(option: str, asks: str, annotated: Any, default: str | None = None) -> Question:
-    spec = _spec(annotated)
-    return Question(option, asks, spec.accepted, spec.check, default)
 
 
 def _spec(annotated: Any) -> ValueSpec:
@@ -181,36 +155,23 @@ def _management_cluster(text: str) -> None:
     _spec(types.ManagedClusterName).check(name)
 
 
-_IMAGE: Final = _of(
-    "--image", "The probe's image (`make probe-image REGISTRY=<registry>` pushes it and prints its name)", types.Image
-)
-_ALWAYS: Final = (
-    _of("--prefix", "A short prefix for the names in Azure", Annotated[str, _PREFIX]),
-    _of("--location", "Azure's region", types.Location),
-    Question(
-        "--side",
-        "Who creates pods and SecretProviderClasses on the management cluster",
-        "hypershift, its operators; or stack, this stack",
-        matching("|".join(Side)),
-        Side.HYPERSHIFT.value,
-    ),
-    _of("--cluster", "The name of the hosted cluster", types.ClusterName, "hc1"),
-    Question(
-        "--management-cluster",
-        "The AKS cluster on which control planes run (`az aks list --output table` lists them)",
-        "<resource group>/<name> of an AKS cluster that exists",
-        _management_cluster,
-    ),
-    _of("--dns-zone", "The public DNS zone (`az network dns zone list --query '[].id'` lists them)", arm_ids.DnsZoneId),
-    Question(
-        "--backend",
-        "Where Pulumi stores the state (azblob://<container>?storage_account=<name>, or file://<folder> for a first "
-        "try)",
-        "the address of a backend: azblob://<container>?storage_account=<name>, s3://..., gs://..., https://... or "
-        "file://<folder>",
-        matching(r"(file|azblob|s3|gs|https)://\S+"),
-    ),
-)
+# The settings with an answer as it is given.
+_SETTINGS: Final = {
+    "location": _spec(types.Location),
+    "cluster": _spec(types.ClusterName),
+    "dns_zone": _spec(arm_ids.DnsZoneId),
+    "image": _spec(types.Image),
+}
+
+
+def _question(key: str, row: Mapping[str, str]) -> Question:
+    if (spec := _SETTINGS.get(key)) is not None:
+        return Question(key, row["asks"], spec.accepted, spec.check, row.get("default"))
+    check = matching(row["pattern"]) if "pattern" in row else _management_cluster
+    return Question(key, row["asks"], row["accepted"], check, row.get("default"))
+
+
+_QUESTIONS: Final = tuple(_question(key, row) for key, row in _TEXTS["questions"].items())
 
 
 def answered(
@@ -242,7 +203,7 @@ def answered(
 
 def _asked(values: Mapping[str, str]) -> tuple[Question, ...]:
     """The questions that these values need: only a stack that creates pods has a probe."""
-    return (*_ALWAYS, _IMAGE) if values.get("side") == Side.STACK else _ALWAYS
+    return tuple(one for one in _QUESTIONS if one.key != "image" or values.get("side") == Side.STACK)
 
 
 _READABLE: Final = 0o644
@@ -322,44 +283,28 @@ def settings_in(engine: Engine) -> Settings:
         ) from None
 
 
-# What stack and HyperShift make in a subscription.
-_PROVIDERS: Final = ("Compute", "ContainerService", "KeyVault", "ManagedIdentity", "Network", "Storage")
-
-
-def left_to_do(settings: Settings, stack: str) -> Iterator[str]:
+def left_to_do(settings: Settings, stack: str) -> list[str]:
     """The lines to print; the commands are complete except an object id."""
-    names = " ".join(f"Microsoft.{name}" for name in _PROVIDERS)
-    yield "The subscription needs these resource providers, which a Contributor of it registers once:"
-    yield f"  for name in {names}; do az provider register --wait --namespace $name; done"
-    yield "No lock (`az lock list`), Azure Policy or app management policy may forbid what the stack makes."
-    yield "These resources must exist in Azure:"
-    yield f"  az group create --name {quote(settings.resource_group)} --location {settings.location}"
+    existing = [f"az group create --name {quote(settings.resource_group)} --location {settings.location}"]
     cluster = settings.management_cluster
     if cluster is not None and cluster.create is None:
         aks = f"--resource-group {quote(cluster.resource_group)} --name {quote(cluster.name)}"
-        yield f"  az aks enable-addons --addons azure-keyvault-secrets-provider --enable-secret-rotation {aks}"
+        existing.append(f"az aks enable-addons --addons azure-keyvault-secrets-provider --enable-secret-rotation {aks}")
     zones = (described.dns.public_zone_id for described in settings.hosted_clusters if described.dns is not None)
     for zone in map(parse_arm_id, filter(None, dict.fromkeys(zones))):
-        yield f"  az network dns zone create --resource-group {quote(zone.resource_group)} --name {quote(zone.name)}"
+        of_zone = f"--resource-group {quote(zone.resource_group)} --name {quote(zone.name)}"
+        existing.append(f"az network dns zone create {of_zone}")
     needed = rights(settings, Purpose.DEPLOYER)
-    yield "An administrator grants the deployer, who runs `idstack up`:"
-    yield from (f"  {note}" for note in needed.notes)
-    yield from (f"  {grant.role.name} at {grant.scope}" for grant in needed.grants)
-    yield "as commands; of a group of people with `--principal-type Group`, who need another right in Entra ID:"
-    yield f"  .venv/bin/idstack rbac <object id> --azure --principal-type ServicePrincipal --stack {stack}"
-    yield "Next:"
-    yield f"  .venv/bin/idstack preview --stack {stack}"
+    granted = [*needed.notes, *(f"{grant.role.name} at {grant.scope}" for grant in needed.grants)]
+    text: str = _TEXTS["leftToDo"].format(
+        providers=" ".join(_TEXTS["providers"]),
+        existing="\n  ".join(existing),
+        granted="\n  ".join(granted),
+        stack=stack,
+    )
+    return text.splitlines()
 
 
-# `az cloud list`, and the values of ARM_ENVIRONMENT.
-_CLOUDS: Final = {
-    "azurecloud": DEFAULT_CLOUD,
-    "azureusgovernment": "AzureUSGovernmentCloud",
-    "azurechinacloud": "AzureChinaCloud",
-    "public": DEFAULT_CLOUD,
-    "usgovernment": "AzureUSGovernmentCloud",
-    "china": "AzureChinaCloud",
-}
 _COMMAND: Final = ("az", "account", "show", "--output", "json")
 _ANSWERED_WITHIN: Final = 60.0  # seconds
 SIGN_IN: Final = "sign in with `az login`, or set ARM_TENANT_ID and ARM_SUBSCRIPTION_ID"
@@ -385,10 +330,9 @@ def signed_in(environment: Mapping[str, str]) -> AzureAccount | None:
         return AzureAccount(
             tenant.lower(), subscription.lower(), _cloud(environment.get("ARM_ENVIRONMENT") or "public")
         )
-    shown = _account(environment)
-    if shown is None:
+    account = _account(environment)
+    if account is None:
         return None
-    account = AzureAccount(shown["tenantId"].lower(), shown["id"].lower(), _cloud(shown["environmentName"]))
     for name, value, actual in (
         ("ARM_TENANT_ID", tenant, account.tenant_id),
         ("ARM_SUBSCRIPTION_ID", subscription, account.subscription_id),
@@ -401,8 +345,8 @@ def signed_in(environment: Mapping[str, str]) -> AzureAccount | None:
     return account
 
 
-def _account(environment: Mapping[str, str]) -> dict[str, str] | None:
-    """The output of `az account show`; None without the Azure CLI, and without a sign-in there."""
+def _account(environment: Mapping[str, str]) -> AzureAccount | None:
+    """The account of `az account show`; None without the Azure CLI, and without a sign-in there."""
     if shutil.which(_COMMAND[0], path=environment.get("PATH")) is None:
         return None
     try:
@@ -413,22 +357,20 @@ def _account(environment: Mapping[str, str]) -> dict[str, str] | None:
             capture_output=True,
             text=True,
             timeout=_ANSWERED_WITHIN,
-            check=False,
+            check=True,
         )
-        account = json.loads(finished.stdout) if finished.returncode == 0 else None
-    except (subprocess.TimeoutExpired, ValueError):
+        shown = json.loads(finished.stdout)
+        return AzureAccount(shown["tenantId"].lower(), shown["id"].lower(), _cloud(shown["environmentName"]))
+    except (subprocess.SubprocessError, ValueError, LookupError, TypeError, AttributeError):
         return None
-    is_whole = isinstance(account, dict) and all(
-        isinstance(account.get(key), str) for key in ("tenantId", "id", "environmentName")
-    )
-    return account if is_whole else None
 
 
 def _cloud(name: str) -> str:
+    clouds: Mapping[str, str] = _TEXTS["clouds"]
     try:
-        return _CLOUDS[name.lower()]
+        return clouds[name.lower()]
     except KeyError:
         raise CommandError(
-            f"the login is to the cloud {name}; this program knows {', '.join(sorted(set(_CLOUDS.values())))}. "
+            f"the login is to the cloud {name}; this program knows {', '.join(sorted(set(clouds.values())))}. "
             "`az cloud set --name AzureCloud` selects another one; nothing was written"
         ) from None
