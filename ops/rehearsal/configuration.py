@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from identity.clouds import CLOUDS, DEFAULT_CLOUD, LOCAL_CLOUD, LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, Cloud
+from identity.clouds import CLOUDS, DEFAULT_CLOUD, LOCAL_CLOUD, LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
 from identity.login_kinds import LoginKind
 from identity.settings import ConfigurationError, Settings
 from identity.settings.schema.kms import key_vault_type_of
@@ -53,8 +53,7 @@ def local_names(stacks: Collection[str]) -> dict[str, str]:
 def with_own_names(text: str, names: Mapping[str, str]) -> str:
     """The text with the stacks' own names in place of the rehearsal's."""
     for stack, name in sorted(names.items(), key=lambda pair: -len(pair[1])):
-        if stack != name:
-            text = text.replace(name, stack)
+        text = text.replace(name, stack)
     return text
 
 
@@ -134,31 +133,36 @@ def copy_configuration(
     return StackCopy(stack, names[stack], {"config": whole}, settings, copier.documents, left_out)
 
 
+@dataclass
 class _Copier:
-    def __init__(self, config: dict[str, Any], names: Mapping[str, str], directory: Path, seed: int) -> None:
-        self.documents: dict[str, str] = {}
-        self.left_out: list[str] = []
-        self._config = config
-        self._names = names
-        self._directory = directory
-        self._seed = seed
+    config: dict[str, Any]
+    names: Mapping[str, str]
+    directory: Path
+    seed: int
+    documents: dict[str, str] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.cloud = CLOUDS.get(str(self.config.get("cloud")), CLOUDS[DEFAULT_CLOUD])
 
     def changed(self) -> dict[str, Any]:
-        config: dict[str, Any] = self._with_local_ids(self._config)
-        cloud = CLOUDS.get(str(config.get("cloud", DEFAULT_CLOUD)))
+        config: dict[str, Any] = self._with_local_ids(self.config)
         config.pop("backend", None)
         config |= {"cloud": LOCAL_CLOUD, "tenantId": LOCAL_TENANT_ID, "subscriptionId": LOCAL_SUBSCRIPTION_ID}
         if isinstance(shared := config.get(_SHARED), str) and shared:
             bare = shared.rpartition("/")[2]
-            if bare not in self._names:
+            if bare not in self.names:
                 raise CommandError(f"sharedStack names {bare}, which has no Pulumi.{bare}.yaml to rehearse with")
-            config[_SHARED] = f"organization/{NAMESPACE}/{self._names[bare]}"
-        if isinstance(user := config.get("keyVaultUser"), dict) and user.get("source") == "created":
+            config[_SHARED] = f"organization/{NAMESPACE}/{self.names[bare]}"
+        if _mapping(config.get("keyVaultUser")).get("source") == "created":
             self.left_out.append("keyVaultUser: it is attached to the nodes as soon as it exists, without a command")
-        self._cluster(config.get("managementCluster"))
-        self._propagation(config)
+        self._cluster(_mapping(config.get("managementCluster")))
+        propagation = _mapping(_mapping(config.setdefault("credentials", {})).setdefault("propagation", {}))
+        for key, maximum in (("settleSeconds", _SETTLE), ("successes", _SUCCESSES)):
+            configured = propagation.get(key)
+            propagation[key] = min(configured, maximum) if isinstance(configured, int) else maximum
         for index, hosted in enumerate(_list(config.get("hostedClusters"))):
-            self._hosted(hosted, ("hostedClusters", index), cloud)
+            self._hosted(_mapping(hosted), ("hostedClusters", index))
         return config
 
     def _with_local_ids(self, value: Any, place: Place = ()) -> Any:
@@ -178,54 +182,36 @@ class _Copier:
 
     def _generated_id(self, name: str) -> uuid.UUID:
         """An id that depends on seed and name alone, so that it is the same at base and head."""
-        return uuid.uuid5(uuid.NAMESPACE_URL, f"{self._seed} {name}")
+        return uuid.uuid5(uuid.NAMESPACE_URL, f"{self.seed} {name}")
 
-    def _cluster(self, cluster: Any) -> None:
+    def _cluster(self, cluster: dict[str, Any]) -> None:
         """Let the stack sign in as the local deployer, with the kubeconfig of the local AKS."""
-        if not isinstance(cluster, dict):
-            return
-        access = cluster.pop("access", None) or {}
-        file = cluster.pop("kubeconfig", None)
+        access, file = _mapping(cluster.pop("access", None)), cluster.pop("kubeconfig", None)
         cluster.pop("context", None)
         if file or access.get("login", LoginKind.ARM) != LoginKind.ARM:
             self.left_out.append("managementCluster: the stack signs in to the cluster as the local deployer")
 
-    def _propagation(self, config: dict[str, Any]) -> None:
-        credentials = config.setdefault("credentials", {})
-        if not isinstance(credentials, dict):
-            return
-        propagation = credentials.setdefault("propagation", {})
-        if isinstance(propagation, dict):
-            for key, maximum in (("settleSeconds", _SETTLE), ("successes", _SUCCESSES)):
-                configured = propagation.get(key)
-                propagation[key] = min(configured, maximum) if isinstance(configured, int) else maximum
-
-    def _hosted(self, cluster: Any, place: Place, cloud: Cloud | None) -> None:
-        if not isinstance(cluster, dict):
-            return
-        if isinstance(kms := cluster.get("kms"), dict):
-            self._kms(kms, (*place, "kms"), cloud)
-        for identity_field, identity in (cluster.get("identities") or {}).items():
-            if isinstance(identity, dict):
-                self._credential(identity, cluster.get("name"), identity_field, place)
+    def _hosted(self, cluster: dict[str, Any], place: Place) -> None:
+        self._kms(_mapping(cluster.get("kms")), (*place, "kms"))
+        for name, identity in _mapping(cluster.get("identities")).items():
+            self._credential(_mapping(identity), cluster.get("name"), name, place)
         if cluster.get("issuer") != "create" and cluster.pop("serviceAccountSigningKey", None):
             self.left_out.append(f"{path_of((*place, 'serviceAccountSigningKey'))}: key and issuer of another owner")
         for workload in _list(cluster.get("workloads")):
-            if isinstance(workload, dict):
-                workload |= {"command": _PLACEHOLDER, "args": []}
+            _mapping(workload).update(command=_PLACEHOLDER, args=[])
 
-    def _kms(self, kms: dict[str, Any], place: Place, cloud: Cloud | None) -> None:
-        suffix = cloud.vault_suffix if cloud else None
+    def _kms(self, kms: dict[str, Any], place: Place) -> None:
+        suffix = self.cloud.vault_suffix
         if (kms.get("keyVaultType") or key_vault_type_of(kms.get("activeKey"))) == "ManagedHSM":
             # The local cloud has no managed HSM. HyperShift's part is the same; the role is one on a vault.
-            suffix = cloud.managed_hsm_suffix if cloud else None
+            suffix = self.cloud.managed_hsm_suffix
             kms.pop("keyVaultType", None)
             self.left_out.append(f"{path_of(place)}: its managed HSM is a vault, on which the role is assigned by ARM")
         for key in ("activeKey", "backupKey"):
             if key in kms:
                 kms[key] = self._key(kms[key], suffix)
 
-    def _key(self, key: Any, vault_suffix: str | None) -> Any:
+    def _key(self, key: Any, vault_suffix: str) -> Any:
         """The key in the local cloud, whose vaults have the public cloud's names."""
         if isinstance(key, dict):
             version_id = self._generated_id(f"{key.get('keyVaultName')}/{key.get('keyName')}").hex
@@ -247,9 +233,14 @@ class _Copier:
             # The rehearsal's vault is new: a secret that existed in it before is given to the stack as a file.
             self.left_out.append(f"{path_of((*place, 'identities', name))}: the stack writes its existing secret")
             identity.setdefault("secretName", credential["secretName"])
-        file = self._directory / f"{cluster}-{name}.json"
+        file = self.directory / f"{cluster}-{name}.json"
         identity["credential"] = {"file": str(file)}
         self.documents[str(file)] = resource
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    """The mapping itself; an empty one for another value, which the program refuses."""
+    return value if isinstance(value, dict) else {}
 
 
 def _list(value: Any) -> Iterable[Any]:
