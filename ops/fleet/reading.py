@@ -7,7 +7,7 @@ the complete configuration of each stack is validated by `identity.settings` (`o
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -40,57 +40,39 @@ from ops.stack.errors import CommandError
 LONGEST_STACK_NAME: Final = 36
 
 
+_FORMS: Final[Mapping[str, Mapping[str, str]]] = yaml_text.load(
+    Path(__file__).with_name("forms.yaml").read_text("utf-8")
+)
+
+
 def _checked_duration(text: str) -> str:
     duration(text)
     return text
 
 
+def _form(
+    rule: str, check: Callable[[str], Callable[[str], str]] = matching, guess: Callable[[str], str] | None = None
+) -> ValueSpec:
+    """The form of a rule in `forms.yaml`; `check` makes the check of its pattern."""
+    form = _FORMS[rule]
+    return ValueSpec(
+        rule=rule,
+        accepted=form["accepted"],
+        blank=form["blank"],
+        check=check(form["pattern"]),
+        hint=form.get("hint", ""),
+        guess=guess,
+    )
+
+
 EnvironmentName = Annotated[
-    str,
-    ValueSpec(
-        rule="environment-name",
-        accepted='the name of an environment: 1-20 lower-case letters, digits and single "-", from a letter on',
-        blank="<environment>",
-        check=matching(r"(?=.{1,20}$)[a-z][a-z0-9]*(-[a-z0-9]+)*"),
-        guess=lambda text: re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-"),
-    ),
+    str, _form("environment-name", guess=lambda text: re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-"))
 ]
-Backend = Annotated[
-    str,
-    ValueSpec(
-        rule="backend",
-        accepted="the storage account of the states: azblob://<container>?storage_account=<account>",
-        blank="azblob://<container>?storage_account=<account>",
-        check=without_credentials(r"azblob://[a-z0-9](-?[a-z0-9]){2,62}(/[\w./-]*)?\?storage_account=[a-z0-9]{3,24}"),
-        hint="the stack's user signs in to it; do not write a key into the file",
-    ),
-]
-SecretsProvider = Annotated[
-    str,
-    ValueSpec(
-        rule="secrets-provider",
-        accepted="a key in Key Vault: azurekeyvault://<vault>.vault.azure.net/keys/<key>",
-        blank="azurekeyvault://<vault>.vault.azure.net/keys/<key>",
-        check=matching(
-            r"azurekeyvault://[a-zA-Z][a-zA-Z0-9-]{1,22}[a-zA-Z0-9]\.vault\.(azure\.net|azure\.cn|usgovcloudapi\.net)"
-            r"/keys/[a-zA-Z0-9-]{1,127}(/[0-9a-f]{32})?"
-        ),
-    ),
-]
+Backend = Annotated[str, _form("backend", without_credentials)]
+SecretsProvider = Annotated[str, _form("secrets-provider")]
+WorkspaceImage = Annotated[str, _form("workspace-image")]
 Pause = Annotated[
     str, ValueSpec(rule="pause", accepted="a time such as 30m, 1h or 1h30m", blank="<time>", check=_checked_duration)
-]
-WorkspaceImage = Annotated[
-    str,
-    ValueSpec(
-        rule="workspace-image",
-        accepted="the image of the workspace with its digest: <registry>/<name>[:<tag>]@sha256:<digest>",
-        blank="<image>@sha256:<digest>",
-        check=matching(
-            r"(?=.{1,512}$)([a-zA-Z0-9.-]+(:[0-9]+)?/)?[a-z0-9]+([._/-]+[a-z0-9]+)*(:\w[\w.-]{0,127})?@sha256:[0-9a-f]{64}"
-        ),
-        hint="it contains the program, and a moved tag would deploy one that was not approved",
-    ),
 ]
 
 
