@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -145,43 +146,38 @@ _FLEET: Final = SchemaNode(FleetSettings)
 def read(text: str, file: str) -> FleetSettings:
     """The fleet in the text of a file; `file` is its name. Raises FleetFileError."""
     report = FleetReport()
-    raw = _parse_yaml(text, file)
-    if not isinstance(raw, dict):
-        report.refuse(
-            (), raw, rule="structure", accepted=_FLEET.accepted, fix="see the example in docs/guides/fleet.md"
-        )
-        raise FleetFileError(file, report.problems)
     try:
-        return FleetSettings.model_validate(raw)
+        raw = yaml_text.load(text)
+        require_unique_keys(text)
+        _require_text_keys(raw, text)
+        if isinstance(raw, dict):
+            return FleetSettings.model_validate(raw)
+        fix = "see the example in docs/guides/fleet.md"
+        report.refuse((), raw, rule="structure", accepted=_FLEET.accepted, fix=fix)
     except ValidationError as error:
         for detail in error.errors(include_url=False):
             _describe(detail, report)
-        raise FleetFileError(file, report.problems) from None
-
-
-def _parse_yaml(text: str, file: str) -> Any:
-    report = FleetReport()
-    try:
-        document = yaml_text.load(text)
-        require_unique_keys(text)
-        _require_text_keys(document)
-        return document
-    except yaml.MarkedYAMLError as error:
-        line = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        reason = f"{error.problem}{line}"
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         reason = str(error).partition("\n")[0] or "nested too deeply"
-    report.refuse((), {}, rule="yaml", accepted="YAML", fix="correct it there", reason=reason)
+        if isinstance(error, yaml.MarkedYAMLError):
+            line = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
+            reason = f"{error.problem}{line}"
+        report.refuse((), {}, rule="yaml", accepted="YAML", fix="correct it there", reason=reason)
     raise FleetFileError(file, report.problems)
 
 
-def _require_text_keys(value: Any) -> None:
+def _require_text_keys(value: Any, text: str) -> None:
+    """Raise ConstructorError, with the place in the `text` of the file, for a key that is no string."""
     for key, item in value.items() if isinstance(value, dict) else ():
         if not isinstance(key, str):
-            raise ValueError(f"the key {key!r} is not a string")
-        _require_text_keys(item)
+            tokens = pairwise(yaml.scan(text, yaml.CSafeLoader))
+            keys = (token for before, token in tokens if isinstance(before, yaml.KeyToken))
+            plain = (token for token in keys if getattr(token, "plain", False) and token.value != "<<")
+            mark = next((token.start_mark for token in plain if repr(yaml_text.load(token.value)) == repr(key)), None)
+            raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is not a string", mark)
+        _require_text_keys(item, text)
     for item in value if isinstance(value, list) else ():
-        _require_text_keys(item)
+        _require_text_keys(item, text)
 
 
 def _describe(error: ErrorDetails, report: FleetReport) -> None:

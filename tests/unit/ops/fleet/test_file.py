@@ -181,9 +181,16 @@ def test_a_name_is_read_as_pulumi_reads_it_in_the_stacks_file() -> None:
     assert (environment.name, environment.clusters[0].name) == ("on", "no")
 
 
-def test_a_key_that_is_no_text_is_named() -> None:
-    with pytest.raises(FleetFileError, match="the key 1 is not a string"):
-        fleet_of("environments:\n- settings: {key: [{1: 2}]}\n")
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("environments:\n- settings: {key: [{1: 2}]}\n", "the key 1 is not a string in line 2"),
+        ("'1': 1\nenvironments:\n  true: x\n", "the key True is not a string in line 3"),
+    ],
+)
+def test_a_key_that_is_no_text_is_named_with_its_line(text: str, told: str) -> None:
+    with pytest.raises(FleetFileError, match=told):
+        fleet_of(text)
 
 
 def test_the_example_of_the_documentation_has_the_keys_of_the_model() -> None:
