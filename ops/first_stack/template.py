@@ -31,7 +31,7 @@ from identity.settings.schema.schema_node import ZERO_UUID, ValueSpec, matching
 from identity.settings.stack_file import written
 from ops.outputs.azure_rights import Purpose, rights
 from ops.stack.engine import Engine
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, message
 from ops.stack.settings import settings_of, validated
 from ops.stack.stack_document import BACKEND_KEY, document_in, replace_file, with_backend
 
@@ -229,26 +229,17 @@ def write_stack_file(file: Path, answers: Answers) -> bool:
     configuration, and for answers that contradict each other.
     """
     if (name := answers.too_long) is not None:
-        raise CommandError(
-            f'--prefix: "{answers.prefix}" results in the name {name} of {len(name)} characters; accepted: names of '
-            "at most 24. Use a shorter --prefix, --cluster or stack name; nothing was written"
-        )
+        raise CommandError(message("template.long-name", prefix=answers.prefix, name=name, length=len(name)))
     text = stack_text(answers)
     try:
         validated(written(text), None)
     except ConfigurationError as error:
-        raise CommandError(
-            f"these options contradict each other; nothing was written. {for_stack(str(error), answers.stack)}"
-        ) from None
+        raise CommandError(message("template.contradiction", report=for_stack(str(error), answers.stack))) from None
     if not has_own_file(file):
         replace_file(file, text, mode=_READABLE)
         return True
     if document_in(file).get("config") != yaml_text.load(text)["config"]:
-        raise CommandError(
-            f"{file.name} exists and differs from these options; it was not changed. Without them `.venv/bin/idstack "
-            f"init {answers.stack}` continues with the file. To start again, move it away: `mv {file.name} "
-            f"{file.name}.old`"
-        )
+        raise CommandError(message("template.another-file", file=file.name, stack=answers.stack))
     return False
 
 
@@ -261,10 +252,7 @@ def record_backend(file: Path, backend: str) -> bool:
     if known == backend:
         return False
     if known is not None:
-        raise CommandError(
-            f"{file.name} has {BACKEND_KEY}: {known}, and the backend given is {backend}; nothing was "
-            "written. Leave out --backend and PULUMI_BACKEND_URL, or correct the file"
-        )
+        raise CommandError(message("template.another-backend", file=file.name, known=known, backend=backend))
     try:
         text = with_backend(file.read_text(encoding="utf-8"), backend)
     except ValueError as error:
@@ -338,10 +326,7 @@ def signed_in(environment: Mapping[str, str]) -> AzureAccount | None:
         ("ARM_SUBSCRIPTION_ID", subscription, account.subscription_id),
     ):
         if value and value.lower() != actual:
-            raise CommandError(
-                f"{name} is {value}, and `az account show` says {actual}. Unset {name}, or set both ARM_TENANT_ID and "
-                "ARM_SUBSCRIPTION_ID; nothing was written"
-            )
+            raise CommandError(message("template.another-account", name=name, value=value, actual=actual))
     return account
 
 
@@ -370,7 +355,5 @@ def _cloud(name: str) -> str:
     try:
         return clouds[name.lower()]
     except KeyError:
-        raise CommandError(
-            f"the login is to the cloud {name}; this program knows {', '.join(sorted(set(clouds.values())))}. "
-            "`az cloud set --name AzureCloud` selects another one; nothing was written"
-        ) from None
+        known = ", ".join(sorted(set(clouds.values())))
+        raise CommandError(message("template.unknown-cloud", cloud=name, known=known)) from None

@@ -19,8 +19,8 @@ from identity.settings import Settings
 from identity.settings.schema.problems import NAMESPACE
 from ops.fleet.reading import OperatorSettings
 from ops.stack.environment import is_local
-from ops.stack.errors import CommandError
-from ops.stack.stack_document import BACKEND_KEY, BACKEND_VARIABLE, document_in, recorded
+from ops.stack.errors import CommandError, message
+from ops.stack.stack_document import BACKEND_VARIABLE, document_in, recorded
 
 # As in every stack file: a default provider would act with whatever login it finds (components/azure/providers.py).
 PROVIDERS_KEY: Final = "pulumi:disable-default-providers"
@@ -121,17 +121,14 @@ def matrices(environment: FleetEnvironment) -> Mapping[str, Mapping[str, Any] | 
     named = {wave.name: wave for wave in environment.waves}
     numbered = [wave for wave in environment.waves if wave.name not in (SHARED, CANARIES)]
     if len(numbered) > len(JOBS):
-        raise CommandError(
-            f"waves.size of {environment.name} makes {len(numbered)} waves, and the workflow has jobs for {len(JOBS)}: "
-            "give it a larger size, or the workflow more jobs (ops/fleet/stacks.py)"
-        )
+        raise CommandError(message("stacks.waves", environment=environment.name, waves=len(numbered), jobs=len(JOBS)))
     waves = {job: named.get(job) for job in (SHARED, CANARIES)} | dict.fromkeys(JOBS)
     waves |= dict(zip(JOBS, numbered, strict=False))
     for wave in environment.waves:
         if len(wave.stacks) > MOST_STACKS:
+            name, stacks = environment.name, len(wave.stacks)
             raise CommandError(
-                f"{wave.name} of {environment.name} has {len(wave.stacks)} stacks, and GitHub runs {MOST_STACKS} jobs "
-                "of a matrix: give waves.size a smaller number"
+                message("stacks.matrix", wave=wave.name, environment=name, stacks=stacks, most=MOST_STACKS)
             )
     return {job: {"stack": [stack.name for stack in wave.stacks]} if wave else None for job, wave in waves.items()}
 
@@ -152,10 +149,9 @@ def write_file(stack: FleetStack, root: Path) -> bool:
     kept = {key: value for key, value in content.items() if key != _CONFIGURATION}
     provider = kept.setdefault(_SECRETS_PROVIDER, stack.secrets_provider)
     if provider != stack.secrets_provider:
+        file, fleet = stack.file_name, stack.secrets_provider
         raise CommandError(
-            f"{stack.file_name} has the secrets provider {provider}, and the fleet file {stack.secrets_provider}: "
-            f"correct the fleet file, or run `.venv/bin/idstack pulumi --stack {stack.name} -- "
-            "stack change-secrets-provider <key>`"
+            message("stacks.another-provider", file=file, provider=provider, fleet=fleet, stack=stack.name)
         )
     if provider is None:
         del kept[_SECRETS_PROVIDER]
@@ -171,11 +167,8 @@ def require_files(environment: FleetEnvironment, file: Path, root: Path) -> None
         if document_in(root / stack.file_name).get(_CONFIGURATION) != stack.configuration
     ]
     if differing:
-        raise CommandError(
-            f"these files are missing, or are not what {file} describes: {', '.join(differing)}. `.venv/bin/idstack "
-            f"fleet prepare --file {file} --environment {environment.name}` writes them; review and commit the "
-            "difference, and try again"
-        )
+        files = ", ".join(differing)
+        raise CommandError(message("stacks.other-files", file=file, files=files, environment=environment.name))
 
 
 def require_one_backend(environment: FleetEnvironment, root: Path) -> None:
@@ -183,22 +176,12 @@ def require_one_backend(environment: FleetEnvironment, root: Path) -> None:
 
     The fleet would create the stacks a second time.
     """
-    if environment.backend is None:
+    name, backend = environment.name, environment.backend
+    if backend is None:
         return
     variable = os.environ.get(BACKEND_VARIABLE)
-    if variable not in (None, "", environment.backend):
-        raise CommandError(
-            f"the fleet file says that the states of {environment.name} are in {environment.backend}, and "
-            f"{BACKEND_VARIABLE} is {variable}. A stack has one backend: `unset {BACKEND_VARIABLE}`, or, if the states "
-            f"have moved there, correct `backend` of {environment.name} in the fleet file. Nothing was started"
-        )
+    if variable not in (None, "", backend):
+        raise CommandError(message("stacks.another-backend", environment=name, backend=backend, value=variable))
     others = {stack.file_name: recorded(stack.name, root) for stack in environment.stacks}
-    lines = [f"- {file}: {backend}" for file, backend in others.items() if backend not in (None, environment.backend)]
-    if lines:
-        raise CommandError(
-            f"the fleet file says that the states of {environment.name} are in {environment.backend}, and files of "
-            "its stacks name another place. Nothing was started:",
-            *lines,
-            f"If the states are there, correct `backend` of {environment.name} in the fleet file; if they have moved, "
-            f"correct `{BACKEND_KEY}` in these files",
-        )
+    if files := "\n".join(f"- {file}: {other}" for file, other in others.items() if other not in (None, backend)):
+        raise CommandError(message("stacks.other-backends", environment=name, backend=backend, files=files))

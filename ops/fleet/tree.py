@@ -14,7 +14,7 @@ from identity.yaml_text import dump, load
 from ops.fleet.reading import OperatorSettings
 from ops.fleet.stacks import FleetEnvironment, FleetStack
 from ops.stack.environment import ROOT
-from ops.stack.errors import CommandError, writing
+from ops.stack.errors import CommandError, message, writing
 
 HEADER: Final = "# Written by `idstack fleet render`; change the fleet file instead.\n"
 _CONTAINERFILE: Final = ROOT / "ops/fleet/workspace/Containerfile"
@@ -27,10 +27,7 @@ def tree(fleet: Sequence[FleetEnvironment]) -> dict[PurePosixPath, str]:
     """Text of every file by its path in the tree; raises CommandError if no environment has an `operator`."""
     rendered = [environment for environment in fleet if environment.operator is not None]
     if not rendered:
-        raise CommandError(
-            "no environment of the fleet file has `operator`, which names the workspaces' image and identity "
-            "(docs/guides/fleet.md)"
-        )
+        raise CommandError(message("tree.no-operator"))
     files = {
         PurePosixPath("workspace/Containerfile"): HEADER + _CONTAINERFILE.read_text(encoding="utf-8"),
         **_directory("base", {"fleet.yaml": _BASE.read_text(encoding="utf-8")}),
