@@ -28,7 +28,7 @@ from identity.settings import ManagementClusterSettings
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.environment import variables
-from ops.stack.errors import CommandError, NoManagementClusterError
+from ops.stack.errors import CommandError, NoManagementClusterError, message
 
 
 @contextmanager
@@ -57,10 +57,7 @@ def sign_in_refusal(engine: Engine) -> str | None:
 def _sign_in(engine: Engine) -> SignIn:
     configuration, is_local = engine.configured(), local_cloud.of(engine.stack) is not None
     if not configuration.get("tenantId"):
-        raise CommandError(
-            f"the stack {engine.stack} has no tenantId, so that Azure cannot be read; `.venv/bin/idstack pulumi "
-            f"--stack {engine.stack} -- config set tenantId <uuid>`"
-        )
+        raise CommandError(message("clients.no-tenant", stack=engine.stack))
     cloud = LOCAL_CLOUD if is_local else str(configuration.get("cloud") or DEFAULT_CLOUD)
     return signed_in(cloud, configuration["tenantId"], variables(engine.stack))
 
@@ -155,16 +152,11 @@ def _configured(engine: Engine, advice: str = "") -> tuple[ManagementClusterSett
     if configuration.get("managementCluster") is None:
         raise NoManagementClusterError(f"the stack {engine.stack} has no managementCluster{advice}")
     if not configuration.get("subscriptionId"):
-        raise CommandError(
-            f"the stack {engine.stack} has no subscriptionId, so that its managementCluster has no id; "
-            f"`.venv/bin/idstack pulumi --stack {engine.stack} -- config set subscriptionId <uuid>`"
-        )
+        raise CommandError(message("clients.no-subscription", stack=engine.stack))
     try:
         settings = ManagementClusterSettings.model_validate(configuration["managementCluster"])
     except ValidationError:
-        raise CommandError(
-            f"idstack:managementCluster is not valid; `.venv/bin/idstack preview --stack {engine.stack}` reports why"
-        ) from None
+        raise CommandError(message("clients.invalid", stack=engine.stack)) from None
     return settings, cluster_id(configuration["subscriptionId"], settings.resource_group, settings.name)
 
 

@@ -27,7 +27,7 @@ from identity.naming import (
 from identity.settings.schema.hosted_clusters import DEFAULT_ENCODING
 from identity.settings.schema.problems import Place, path_of, value_at
 from ops.adoption.files import ControlPlaneFile, ScriptIdentity
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, message
 from ops.world.azure import federated_credentials, managed_identities_within, read_vault_secret
 
 # The key of the hosted cluster with the names of identities, by their kind.
@@ -57,11 +57,7 @@ def values(
         entry.follow(("location",), vault["location"], "the region of the vault")
         entry.follow(("vault", "name"), vault["name"], "the vault of the credentials")
         if not properties.get("enableRbacAuthorization"):
-            entry.problems.append(
-                f"{vault['name']} uses access policies, which the next `up` would disable; accepted: a vault with "
-                "Azure RBAC. Assign Key Vault Secrets User to its readers, then `az keyvault update --name "
-                f"{vault['name']} --enable-rbac-authorization true`"
-            )
+            entry.problems.append(message("entry.access-policies", vault=vault["name"]))
         configured = written.get("vault") or {}
         entry.found |= {
             path_of(("vault", *key)): value for key, value in _vault_values(properties) if key[0] not in configured
@@ -92,10 +88,7 @@ def values_of_workload_identities(
     entry.follow((*entry.place, "authentication"), "workload-identities", "its kind of sign-in")
     if ("issuerURL",) not in known and value_at(written, (*entry.place, "issuer")) != "create":
         if len(issuers) > 1 and value_at(written, (*entry.place, "issuerURL")) is None:
-            entry.problems.append(
-                f"the identities trust several issuers, {', '.join(sorted(issuers))}; accepted: one. Give the "
-                "HostedCluster with --hosted-cluster, or set issuerURL"
-            )
+            entry.problems.append(message("entry.several-issuers", issuers=", ".join(sorted(issuers))))
         elif len(issuers) == 1:
             entry.known = {**known, ("issuerURL",): issuers.pop()}
             entry.follow((*entry.place, "issuerURL"), entry.known[("issuerURL",)], "which the identities trust")
@@ -148,10 +141,9 @@ class _Entry:
             if identity is None:
                 continue
             name, place = identity.id.name, (*self.place, _KEYS[row.kind], row.field)
-            if identity.id.resource_group.lower() != group.lower():
+            if (found := identity.id.resource_group).lower() != group.lower():
                 self.problems.append(
-                    f"{row.field}: {name} is in the resource group {identity.id.resource_group}; accepted: "
-                    f"{group}, the group of the stack's managed identities"
+                    message("entry.another-group", field=row.field, name=name, found=found, group=group)
                 )
             # A public cluster has such an identity only if the configuration names it.
             default = data_plane_identity_name(self._cluster, row.name, infra or dashed(self._cluster))

@@ -23,7 +23,7 @@ from identity.hypershift import KIND
 from identity.naming import parse_arm_id
 from identity.settings.schema.hosted_clusters import DEFAULT_ENCODING
 from identity.settings.schema.problems import Place, value_at
-from ops.stack.errors import CommandError, why_unreadable
+from ops.stack.errors import CommandError, message, why_unreadable
 
 _VAULT: Final = "managedIdentitiesKeyVault"
 _CLIENT_ID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -190,9 +190,7 @@ def read_manifest(
     """
     document = _read(path, yaml_text.load, f"a {KIND} as YAML")
     if document is None or document.get("kind") != KIND:
-        raise CommandError(
-            f"{path} has no {KIND}; write one: `kubectl get hostedcluster {cluster} -n <namespace> -o yaml > {path}`"
-        )
+        raise CommandError(message("files.no-hosted-cluster", path=path, cluster=cluster))
     expected = {("metadata", "name"): cluster, (*_PLATFORM, "subscriptionID"): subscription, **named}
     if problems := [
         f"- {'.'.join(place)}: found {actual}; accepted: {value}"

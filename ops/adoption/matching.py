@@ -23,7 +23,7 @@ from ops.adoption.files import ControlPlaneFile
 from ops.outputs.tables import FittedTable
 from ops.recovery.orphans import Finders, ids, shown
 from ops.stack.engine import Engine
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, message
 from ops.stack.state import Plan, StateResource, name_of, provider_urn, resources_in, with_resources
 from ops.world.azure import named_role_assignments, role_assignments_at, role_definition
 from ops.world.ownership import KEY_VAULT_USER, Ownership
@@ -139,10 +139,9 @@ class _Matcher:
                 assignment.principal_type != "ServicePrincipal"
                 or self.azure.directory_object(f"/servicePrincipals/{assignment.principal_id}") is not None
             ):
+                other, name = assignment.principal_id, name_of(resource["urn"])
                 raise CommandError(
-                    f"{assignment.id} has the name of a role assignment of {self.cluster}, and is a role of "
-                    f"{assignment.principal_id}, which lives and is not {name_of(resource['urn'])}'s: the next `up` "
-                    "would take it away. Give the hosted cluster's own infraID (`--infra-id`)"
+                    message("matching.taken-name", id=assignment.id, cluster=self.cluster, principal=other, owner=name)
                 )
             if assignment.role != role:
                 reason = f"another role, {self._role_name(scope, assignment.role)}"
@@ -225,10 +224,7 @@ def read_import_file(path: Path) -> tuple[list[dict[str, Any]], set[str]]:
         resources = [{**resource, "type": str(resource["type"])} for resource in document["resources"]]
         return resources, set(document["nameTable"].values())
     except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError, AttributeError):
-        raise CommandError(
-            f"{path} is not an import file; `.venv/bin/idstack import scripts` or `.venv/bin/idstack import iam` "
-            "writes one"
-        ) from None
+        raise CommandError(message("matching.no-import-file", path=path)) from None
 
 
 def _entry(resource: StateResource, by_urn: Mapping[str, StateResource]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from identity.catalogue import CONTROL_PLANE
 from identity.clouds import CLOUDS
 from identity.hypershift import API_VERSION, KIND, POD_SECURITY
 from identity.outputs import HostedClusterOutput, StackOutputs, is_managed_cluster
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, message
 
 # Flags of the files, and the files' names.
 _MANAGED: Final = ("--managed-identities-file", "managed-identities.json")
@@ -225,12 +225,9 @@ class HostedClusterExport:
     def remarks(self) -> Iterator[str]:
         """Settings that HyperShift's API accepts for this cluster and then ignores (decision record 0016)."""
         if _is_reached_by_private_link(self._described):
-            yield f"{self.name}: HyperShift " + (
-                "creates no Private Link Service with --managed-service ARO-HCP, so that the nodes reach no API "
-                "server: managed clusters need private.type Swift"
-                if self.is_managed
-                else "describes Private Link for an OpenShift management cluster on Azure, not for AKS; the stack "
-                "makes neither the resource group MGMT_INFRA_RG nor the credentials AZURE_PRIVATE_CREDS for the service"
+            yield message(
+                "hypershift.private-link-of-managed" if self.is_managed else "hypershift.private-link-on-aks",
+                cluster=self.name,
             )
 
     def obstacles(self) -> Iterator[str]:
@@ -329,12 +326,7 @@ class HostedClusterExport:
             if self.is_managed
             else {"workloadIdentities": self._azure["azureAuthenticationConfig"]["workloadIdentities"]}
         )
-        return {
-            **self._dns,
-            **self._infrastructure,
-            **identities,
-            **self._kms_client_id(),
-        }
+        return {**self._dns, **self._infrastructure, **identities, **self._kms_client_id()}
 
 
 FILES: Final[dict[str, str]] = _TABLES["files"]
@@ -352,33 +344,25 @@ def install_script(stack: str, outputs: StackOutputs[str], clusters: Sequence[Ho
         listed = ", ".join(
             f"{cluster.name} by {'certificates' if cluster.is_managed else 'tokens'}" for cluster in clusters
         )
-        raise CommandError(
-            f"one script installs HyperShift for one kind of sign-in, but the clusters have two: {listed}. Write a "
-            "script for each kind with --cluster, for separate management clusters"
-        )
+        raise CommandError(message("hypershift.two-kinds", clusters=listed))
     installation = install(outputs, is_managed=kinds == {True})
     created = [cluster for cluster in clusters if not cluster.is_applied]
-    applied = [cluster for cluster in clusters if cluster.is_applied]
     creations = [cluster.create for cluster in created]
     variables = sorted({name for command in (installation, *creations) for name in command.missing.values()})
     texts = {**FILES, **VALUES}
     read = [f'"${name}"' for name in variables if name in FILES]
     read += [shlex.quote(str(path)) for cluster in created for path, _ in cluster.files.values()]
-    parts = [
-        f"#!/bin/sh\n# Written by `idstack export hypershift --stack {stack}`. "
-        "It needs the kubeconfig of the management cluster.\nset -eu",
-        "\n".join(f': "${{{name}:?{texts[name]}}}"' for name in variables),
-        _loop("file", read, '[ -r "$file" ]', "cannot be read"),
-        _loop("program", ("kubectl", "hypershift"), 'command -v "$program" >/dev/null', "is not on PATH"),
-        definitions(),
-        str(installation),
-        "kubectl --namespace hypershift rollout status deployment/operator --timeout=10m",
-        *map(str, creations),
-        *(f"# {one.name}: the HostedCluster is applied by `.venv/bin/idstack up --stack {stack}`." for one in applied),
+    applied = [
+        f"# {cluster.name}: the HostedCluster is applied by `.venv/bin/idstack up --stack {stack}`."
+        for cluster in clusters
+        if cluster.is_applied
     ]
-    return "\n\n".join(parts) + "\n"
-
-
-def _loop(name: str, words: Sequence[str], condition: str, problem: str) -> str:
-    lines = " \\\n  ".join(words)
-    return f'for {name} in {lines}; do\n  {condition} || {{ echo "${name} {problem}" >&2; exit 1; }}\ndone'
+    script: str = _TABLES["script"].format(
+        stack=stack,
+        variables="\n".join(f': "${{{name}:?{texts[name]}}}"' for name in variables),
+        files=" \\\n  ".join(read),
+        definitions=definitions(),
+        installation=installation,
+        clusters="\n\n".join([*map(str, creations), *applied]),
+    )
+    return script
