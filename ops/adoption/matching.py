@@ -139,9 +139,9 @@ class _Matcher:
                 assignment.principal_type != "ServicePrincipal"
                 or self.azure.directory_object(f"/servicePrincipals/{assignment.principal_id}") is not None
             ):
-                other, name = assignment.principal_id, name_of(resource["urn"])
+                at, alive, name = assignment.id, assignment.principal_id, name_of(resource["urn"])
                 raise CommandError(
-                    message("matching.taken-name", id=assignment.id, cluster=self.cluster, principal=other, owner=name)
+                    message("matching.taken-name", id=at, cluster=self.cluster, principal=alive, owner=name)
                 )
             if assignment.role != role:
                 reason = f"another role, {self._role_name(scope, assignment.role)}"

@@ -172,7 +172,8 @@ def _require_text_keys(value: Any, text: str) -> None:
         if not isinstance(key, str):
             tokens = pairwise(yaml.scan(text, yaml.CSafeLoader))
             keys = (token for before, token in tokens if isinstance(before, yaml.KeyToken))
-            plain = (token for token in keys if getattr(token, "plain", False) and token.value != "<<")
+            scalars = (token for token in keys if isinstance(token, yaml.ScalarToken))
+            plain = (token for token in scalars if token.plain and token.value != "<<")
             mark = next((token.start_mark for token in plain if repr(yaml_text.load(token.value)) == repr(key)), None)
             raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is not a string", mark)
         _require_text_keys(item, text)

@@ -127,8 +127,8 @@ def copy_configuration(
     try:
         settings = validated(changed, local_cloud.PLACEHOLDER)
     except ConfigurationError as error:
-        local, own = (f"are at {cloud.vault_suffix}" for cloud in (CLOUDS[DEFAULT_CLOUD], copier.cloud))
-        raise CommandError(for_stack(f"{stack}: {error}".replace(local, own), stack)) from None
+        copied, meant = (f"are at {cloud.vault_suffix}" for cloud in (CLOUDS[DEFAULT_CLOUD], copier.cloud))
+        raise CommandError(for_stack(f"{stack}: {error}".replace(copied, meant), stack)) from None
     whole = {**config, **{f"{prefix}{key}": value for key, value in changed.items()}}
     left_out = (*(f"{key}: encrypted, and not a key of this project" for key in foreign), *copier.left_out)
     return StackCopy(stack, names[stack], {"config": whole}, settings, copier.documents, left_out)
