@@ -58,14 +58,9 @@ _KINDS: Final[Mapping[str, ResourceKind]] = {
 _COLOUR: Final = re.compile(r"<\{%.*?%\}>")
 # The operations of the plan by the engine's; `same`, `read` and the like are none.
 _OPERATIONS: Final[Mapping[str, Operation]] = {
-    "create": Operation.CREATE,
+    **{operation.value: operation for operation in Operation},
     "import": Operation.CREATE,
-    "update": Operation.UPDATE,
-    "delete": Operation.DELETE,
-    "replace": Operation.REPLACE,
-    "create-replacement": Operation.REPLACE,
-    "delete-replaced": Operation.REPLACE,
-    "import-replacement": Operation.REPLACE,
+    **dict.fromkeys(("create-replacement", "delete-replaced", "import-replacement"), Operation.REPLACE),
 }
 
 

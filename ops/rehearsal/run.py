@@ -18,14 +18,7 @@ from identity.settings.schema.problems import NAMESPACE
 from ops.outputs.plan import Operation, ResourceStep
 from ops.rehearsal.configuration import StackCopy, copy_configuration, families, local_names, with_own_names
 from ops.rehearsal.report import CredentialLoss, Rehearsal, Restart, moves
-from ops.rehearsal.sign_ins import (
-    CredentialMount,
-    SecretReader,
-    SignIns,
-    credential_mounts,
-    sign_in_once,
-    signing_in,
-)
+from ops.rehearsal.sign_ins import CredentialMount, SecretReader, SignIns, credential_mounts, sign_in_once, signing_in
 from ops.rehearsal.world import ThrowAwayCloud, Tree, as_it_is, at_commit, left, seed_of, throw_away
 from ops.stack.errors import CommandError
 from ops.world.ownership import ResourceOwner
@@ -116,9 +109,11 @@ class _Run:
             with ThreadPoolExecutor(1) as executor:
                 # The second run changes nothing, and waits for the services most of its time.
                 credentials = [] if result.errors else self._head.credentials()
-                last = executor.submit(_last_sign_ins, ends, reader, credentials)
+                ended = executor.submit(ends.close)
+                new_pods = executor.submit(sign_in_once, reader, credentials)
                 result.second = None if result.errors else self._second_run()
-            result.new_pods = last.result()
+            ended.result()
+            result.new_pods = new_pods.result()
         if result.second is not None:
             with self._timed("down"):
                 self._down(before)
@@ -244,12 +239,6 @@ class _Run:
             yield
         finally:
             self._result.seconds[name.partition(":")[0]] = time.monotonic() - start
-
-
-def _last_sign_ins(ends: ExitStack, reader: SecretReader, credentials: Sequence[CredentialMount]) -> list[SignIns]:
-    """End the clients, then sign in as new pods do."""
-    ends.close()
-    return sign_in_once(reader, credentials)
 
 
 def _changed_mounts(before: StackOutputs[str], after: StackOutputs[str]) -> Iterator[Restart]:
