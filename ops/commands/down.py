@@ -20,7 +20,7 @@ from ops.commands.options import RunOptions, Screen, inspector, with_options
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.environment import local_paths, project_name
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, message
 from ops.world.stacks import Stacks, refuse_half_moves
 
 
@@ -104,10 +104,7 @@ def _refuse_locked(engine: Engine) -> None:
         return
     with suppress(AccessError), deployer(engine) as azure:
         if found := locks(azure, made):
-            raise CommandError(
-                f"nothing was destroyed: locks forbid to delete some of it ({', '.join(found)}). Let an Owner or User "
-                f"Access Administrator run `az lock delete --ids {' '.join(found)}`"
-            )
+            raise CommandError(message("down.locked", locks=", ".join(found), ids=" ".join(found)))
 
 
 def _require_no_control_plane(engine: Engine, screen: Screen, context: typer.Context) -> None:
@@ -153,7 +150,5 @@ def _with_control_plane(engine: Engine, namespaces: Collection[str]) -> dict[str
         with api_server(engine) as server:
             return control_planes(server, namespaces)
     except (AccessError, CommandError) as error:
-        raise CommandError(
-            f"{unreadable(namespaces, error)}. If the management cluster itself does not exist any more, "
-            f"`.venv/bin/idstack pulumi --stack {engine.stack} -- destroy` runs without the check of identities"
-        ) from None
+        why = unreadable(namespaces, error)
+        raise CommandError(message("down.unreadable", why=why, stack=engine.stack)) from None

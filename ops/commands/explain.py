@@ -12,6 +12,7 @@ from identity.credentials.symptom import GENERIC_PLACEHOLDERS, Family, Symptom
 from identity.credentials.symptoms import SYMPTOMS, find
 from identity.similar import did_you_mean
 from ops.commands.options import JsonOption, Screen
+from ops.stack.errors import message
 
 
 def explain(
@@ -34,10 +35,8 @@ def explain(
     # Those that a message matches, one of each family.
     rows = (named or [symptom for family in Family if (symptom := find(text, family))]) if text else SYMPTOMS
     if not rows:
-        raise typer.BadParameter(
-            f"{text!r} is not in the table{did_you_mean(text, (symptom.name for symptom in SYMPTOMS)) or '.'} "
-            "`.venv/bin/idstack explain` lists all; Microsoft explains every AADSTS code at https://login.microsoftonline.com/error"
-        )
+        similar = did_you_mean(text, (symptom.name for symptom in SYMPTOMS)) or "."
+        raise typer.BadParameter(message("explain.unknown", text=text, similar=similar))
     if as_json:
         screen.document([_document(row) for row in rows])
     else:

@@ -11,7 +11,7 @@ from identity.outputs import owned_namespaces
 from ops.commands.options import DEFAULT_STACK, ClusterOption, JsonOption, Screen, StackOption, require_cluster
 from ops.outputs.hypershift import DEFINITIONS, HostedClusterExport, definitions, install, install_script
 from ops.stack.engine import Engine
-from ops.stack.errors import CommandError, writing
+from ops.stack.errors import CommandError, message, writing
 
 export = typer.Typer(help="Write a stack's values for other tools.", no_args_is_help=True, add_completion=False)
 
@@ -40,29 +40,17 @@ def hypershift(
     outputs = Engine(stack, output=screen.output).outputs()
     known = outputs.get("hostedClusters", {})
     if not known:
-        raise CommandError(
-            f"the stack {stack} has no hosted cluster to export: first, `.venv/bin/idstack up --stack {stack}`"
-        )
+        raise CommandError(message("export.nothing", stack=stack))
     require_cluster(stack, cluster, known)
     if owned := {name: home for name, home in owned_namespaces(outputs).items() if cluster in (None, name)}:
         others = sorted(set(known).difference(owned))
         rest = f"; --cluster exports {', '.join(others)}" if others else ""
-        raise CommandError(
-            f"the stack {stack} was brought up with `clusterSide: stack`, so it owns {', '.join(owned.values())}, "
-            "where HyperShift creates the control plane: the two would overwrite each other's objects. Nothing was "
-            f"written. Leave the namespace to HyperShift first: `.venv/bin/idstack pulumi --stack {stack} -- config "
-            f"set clusterSide hypershift`, `.venv/bin/idstack up --stack {stack}`, then export again{rest}"
-        )
+        raise CommandError(message("export.owned", stack=stack, namespaces=", ".join(owned.values()), rest=rest))
     # A script finds its files from any working directory.
     folder = directory if script is None else directory.absolute()
     exports = [HostedClusterExport(name, known[name], folder) for name in known if cluster in (None, name)]
     if obstacles := [f"  {hosted.name}: {obstacle}" for hosted in exports for obstacle in hosted.obstacles()]:
-        raise CommandError(
-            "`hypershift create cluster azure` cannot create all of these clusters; nothing was written:",
-            *obstacles,
-            "Let the stack apply the HostedCluster (`hostedCluster` in the configuration, docs/guides/hypershift.md), "
-            "or leave these clusters out with --cluster.",
-        )
+        raise CommandError(message("export.obstacles", obstacles="\n".join(obstacles)))
     with writing("the files"):
         for hosted in exports:
             hosted.write()

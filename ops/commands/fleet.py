@@ -26,7 +26,7 @@ from ops.outputs.tables import FittedTable, Line, counted
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.environment import ROOT, local_paths
-from ops.stack.errors import CommandError, RunInterruptedError, WrongUsageError
+from ops.stack.errors import CommandError, RunInterruptedError, WrongUsageError, message
 from ops.stack.stack_document import BACKEND_VARIABLE
 from ops.stack.state import State, outputs_of
 from ops.world.cluster_state import ProbeResult, ProbeResults
@@ -103,10 +103,7 @@ def up(
     environments = chosen(file, name)
     for environment in environments:
         if not environment.is_local and not yes:
-            raise CommandError(
-                f"the stacks of {environment.name} are on Azure, and parallel runs cannot prompt: read the "
-                f"`.venv/bin/idstack preview` of each, then pass {_YES}"
-            )
+            raise CommandError(message("fleet.no-prompt", environment=environment.name))
         require_files(environment, file, ROOT)
     rollouts: list[Rollout] = []
     for environment in environments:
@@ -130,18 +127,12 @@ def _require_all_up(screen: Screen, rollout: Rollout) -> None:
         screen.console.print("\n".join(run.tail))
     unfinished = [run.stack.name for run in rollout.runs if run.outcome not in DONE]
     if rollout.interrupted_by:
-        raise RunInterruptedError(
-            f"interrupted by {rollout.interrupted_by}: the runs in progress have ended and unlocked their stacks. Run "
-            f"the command again, which resumes with {', '.join(unfinished)}",
-            rollout.interrupted_by,
-        )
+        said = message("fleet.interrupted", by=rollout.interrupted_by, unfinished=", ".join(unfinished))
+        raise RunInterruptedError(said, rollout.interrupted_by)
     if failed := [run.stack.name for run in rollout.failed]:
         others = [name for name in unfinished if name not in failed]
         rest = f" Not begun: {', '.join(others)}." if others else ""
-        raise CommandError(
-            f"not up: {', '.join(failed)}; the reason is printed above.{rest} Correct it and run the command again, "
-            "which resumes from there"
-        )
+        raise CommandError(message("fleet.not-up", failed=", ".join(failed), rest=rest))
 
 
 def _to_json(rollout: Rollout) -> dict[str, Any]:
@@ -175,18 +166,11 @@ def status(file: FileOption = DEFAULT, name: EnvironmentOption = None, as_json: 
     else:
         screen.console.print(FittedTable([_line(stack) for stack in statuses]))
     if any(environment.operator for environment in environments):
-        screen.console.print(
-            "Whether the Pulumi Kubernetes Operator waits, or has given a stack up (`Stalled`), is in its cluster "
-            f"alone: `kubectl --namespace {NAMESPACE} get stacks`"
-        )
+        screen.console.print(message("fleet.operator", namespace=NAMESPACE))
     if unhealthy := [stack.stack.name for stack in statuses if not stack.is_healthy]:
         raise CommandError(f"these stacks are not up, or a sign-in in them fails: {', '.join(unhealthy)}")
     if overdue := [stack.stack.name for stack in statuses if stack.overdue]:
-        raise RenewalOverdueError(
-            f"renewals are overdue in these stacks: {', '.join(overdue)}. `.venv/bin/idstack renew --stack <name>` "
-            "renews what the stack issues, and says what stopped it",
-            datetime.now(UTC),
-        )
+        raise RenewalOverdueError(message("fleet.overdue", names=", ".join(overdue)), datetime.now(UTC))
 
 
 # Each reads one state, which takes about a second of the engine.
@@ -376,10 +360,8 @@ def render(
         if diffs and not as_json:
             screen.console.print("\n".join(diffs))
         if diffs:
-            raise CommandError(
-                f"{directory} differs from {file} in {counted(len(diffs), 'file')}: run "
-                f"`.venv/bin/idstack fleet render --file {file} --directory {directory}`"
-            )
+            count = counted(len(diffs), "file")
+            raise CommandError(message("fleet.differs", directory=directory, file=file, count=count))
         return
     write(directory, files)
     if not as_json:

@@ -28,7 +28,7 @@ from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption,
 from ops.outputs.tables import counted
 from ops.recovery.orphans import shown
 from ops.stack.engine import Engine
-from ops.stack.errors import CommandError, writing
+from ops.stack.errors import CommandError, message, writing
 from ops.stack.settings import require_sound_configuration
 from ops.stack.state import Plan, name_of, resources_in, type_of
 from ops.world.adoption_guard import adoption_guard
@@ -92,8 +92,7 @@ def _adopt(engine: Engine, *arguments: str) -> None:
         raise CommandError(
             "nothing was adopted, because the next `up` would delete and recreate it: these inputs differ:",
             *(f"- {name_of(step['urn'])}: {', '.join(step.get('replaceReasons') or ())}" for step in lost),
-            f"Let Pulumi.{engine.stack}.yaml say what exists, then run the command again; otherwise delete or rename "
-            "it",
+            message("import.correct-or-delete", stack=engine.stack),
         )
 
 
@@ -189,11 +188,7 @@ def _prepared(
     prepare(engine, screen)
     written = engine.written()
     if missing := [key for key in ("tenantId", "subscriptionId") if not written.get(key)]:
-        keys = " and ".join(missing)
-        raise CommandError(
-            f"the stack {engine.stack} has no {keys}; set it first: "
-            f"`.venv/bin/idstack pulumi --stack {engine.stack} -- config set <key> <uuid>`"
-        )
+        raise CommandError(message("import.missing", stack=engine.stack, keys=" and ".join(missing)))
     known: dict[Place, str] = {}
     if search.hosted_cluster is not None:
         known |= read_manifest(search.hosted_cluster, search.cluster, in_files, written["subscriptionId"])
@@ -211,10 +206,7 @@ def _matched(
         plan = engine.planned()
     except CommandError as error:
         written = f"The stack's configuration has {counted(len(configured), 'new value')}. " if configured else ""
-        raise CommandError(
-            f"{error}\n\n{written}The names of the stack's resources come from a preview, which fails for the reason "
-            "above. Set what is missing (docs/guides/migration.md), then run the same command again"
-        ) from None
+        raise CommandError(message("import.no-preview", error=error, written=written)) from None
     return plan, matching.match(plan, engine.resources(), cluster, existing, azure)
 
 
@@ -236,11 +228,7 @@ def _write(
     console.print(matching.table(lines))
     for key, value in configured.items():
         console.print(f"configured {key}: {value}")
-    console.print(
-        f"\n{path} has the existing resources; nothing has changed in Azure or in the state. If the table is right:\n"
-        f"  .venv/bin/idstack import file --stack {stack} {path}\n"
-        f"  .venv/bin/idstack preview --stack {stack}\n  .venv/bin/idstack up --stack {stack}",
-    )
+    console.print(message("import.found", file=path, stack=stack))
 
 
 @import_.command()

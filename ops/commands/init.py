@@ -26,7 +26,7 @@ from ops.first_stack.template import (
 )
 from ops.stack.engine import Engine
 from ops.stack.environment import LOCAL_STACK, is_local
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, message
 from ops.stack.plugins import confirmed_plugins, listed_plugins, unpinned_plugins
 from ops.stack.stack_document import BACKEND_VARIABLE, passphrase_fault
 from tools import pin as pins
@@ -112,16 +112,9 @@ def init(
 
 def _check_name(stack: str) -> None:
     if is_local(stack):
-        raise CommandError(
-            f"{stack} is a stack of the local cloud, without `init`: `.venv/bin/idstack up --stack {stack}` creates it"
-            if stack == LOCAL_STACK
-            else f"{stack} is the name of a local stack; give a stack on Azure another name"
-        )
+        raise CommandError(message("init.local" if stack == LOCAL_STACK else "init.local-name", stack=stack))
     if not _NAME.fullmatch(stack):
-        raise CommandError(
-            f'the name of the stack: found "{stack}"; accepted: lower-case letters, digits and single hyphens, such as '
-            "dev; names in Azure derive from it"
-        )
+        raise CommandError(message("init.name", stack=stack))
 
 
 def _key(stack: str, option: str | None, recorded: str | None) -> str | None:
@@ -130,25 +123,14 @@ def _key(stack: str, option: str | None, recorded: str | None) -> str | None:
     `option` is that of the command line, `recorded` that in the stack's file.
     """
     if option is not None and recorded not in (None, option):
-        raise CommandError(
-            f"--secrets-provider is {option}, and Pulumi.{stack}.yaml names {recorded}; nothing was written. "
-            f"`.venv/bin/idstack pulumi --stack {stack} -- stack change-secrets-provider <key>` exchanges the key"
-        )
+        raise CommandError(message("init.another-key", option=option, recorded=recorded, stack=stack))
     key = option or recorded or _PASSPHRASE
     if key != _PASSPHRASE:
         if not _KEY.fullmatch(key):
-            raise CommandError(
-                f'--secrets-provider: found "{key}"; accepted: passphrase, or a key, such as '
-                "azurekeyvault://<vault>.vault.azure.net/keys/<key>; nothing was written"
-            )
+            raise CommandError(message("init.no-key", key=key))
         return key
     if fault := passphrase_fault(os.environ):
-        raise CommandError(
-            f"{fault}, so nothing would encrypt the secrets in the state of {stack}; nothing was written. Name a key: "
-            "`--secrets-provider azurekeyvault://<vault>.vault.azure.net/keys/<key>`. Or create a passphrase, and keep "
-            f"it: `(umask 077; openssl rand -base64 32 > ~/.idstack-{stack}); "
-            f"export PULUMI_CONFIG_PASSPHRASE_FILE=~/.idstack-{stack}`"
-        )
+        raise CommandError(message("init.no-passphrase", fault=fault, stack=stack))
     return None
 
 
@@ -170,12 +152,6 @@ def _pin(engine: Engine, screen: Screen, is_requested: bool | None, *, asks: boo
         is_requested = confirmed_plugins(missing)
     if is_requested:
         if pins.main() != 0:
-            raise CommandError(
-                f"the plugins are not pinned for the reason above; {engine.file.name} and the stack exist. "
-                f"`.venv/bin/idstack init {engine.stack} --pin` tries again"
-            )
+            raise CommandError(message("init.not-pinned", stack=engine.stack))
         return
-    screen.console.print(
-        f"plugins: {listed_plugins(missing)} have no checksum for this machine; `make pin` writes them. Commit "
-        "tools/checksums.txt",
-    )
+    screen.console.print(message("init.to-pin", plugins=listed_plugins(missing)))

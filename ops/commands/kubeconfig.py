@@ -20,7 +20,7 @@ from identity.login_kinds import Flavour, LoginKind
 from ops.access.clients import StackAccess, stack_access
 from ops.commands.options import DEFAULT_STACK, LoginOptions, Screen, StackOption, with_options
 from ops.stack.engine import Engine
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, message
 
 
 @with_options
@@ -62,12 +62,8 @@ def kubeconfig(
     chosen = access.kubeconfig.only(name, user=user)
     written = [] if is_printed else add_context((file,) if file else usual_kubeconfigs(), chosen)
     if admin:
-        warning = (
-            "This kubeconfig has the administrators' credential: it works without Entra ID, for years, and the audit "
-            "log does not name its user."
-        )
         rest = " Delete it after use, and rotate the cluster's certificates."
-        screen.console.print(Text.assemble((warning, "bold red"), rest))
+        screen.console.print(Text.assemble((message("kubeconfig.administrators"), "bold red"), rest))
     if is_printed:
         print(chosen.to_yaml(), end="")
     else:
@@ -88,9 +84,7 @@ def _of_file(source: Path, context: str | None, login: LoginOptions) -> StackAcc
     user = source_file.entries("users")[owner]
     if not is_convertible(user):
         ways = ", ".join(sorted(user)) or "nothing"
-        raise MalformedKubeconfigError(
-            f'user "{owner}" signs in by {ways}, not to AKS by Entra ID; nothing was changed. Name another --context'
-        )
+        raise MalformedKubeconfigError(message("kubeconfig.not-convertible", user=owner, ways=ways))
     hints = legacy_login_of(user, owner)
     for problem, fix in _doubts(cluster, hints, login):
         if not sys.stdin.isatty():

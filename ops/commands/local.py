@@ -14,7 +14,7 @@ from ops.commands.options import Screen
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.environment import LOCAL_STACK, ROOT, local_paths
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, message
 
 _OF_A_RUNNING_CLOUD: Final = frozenset(
     {"env", "exec", "shell", "seed", "faults", "requests", "contents", "issue-msi", "pods", "recover"}
@@ -59,17 +59,13 @@ def _secret_of(identity: str) -> str | None:
     }
     if len(outputs_by_stack) > 1:
         names = " and ".join(outputs_by_stack)
-        raise CommandError(
-            f"--as {identity}: {names} have a hosted cluster {cluster}; name the secret, <vault>/<secret>"
-        )
+        raise CommandError(message("local.ambiguous", identity=identity, stacks=names, cluster=cluster))
     for outputs in outputs_by_stack.values():
         rows = outputs["hostedClusters"][cluster]["controlPlane"]
         if field not in rows:
             known = [f"{cluster}/{row}" for row in rows]
-            raise CommandError(
-                f"--as {identity}: there is no such identity; there are {', '.join(known)}"
-                f"{did_you_mean(identity, known)}"
-            )
+            similar = did_you_mean(identity, known)
+            raise CommandError(message("local.unknown", identity=identity, known=", ".join(known), similar=similar))
         return f"{outputs['keyVaultName']}/{rows[field]['credentialsSecretName']}"
     return None
 

@@ -22,7 +22,7 @@ from identity.similar import did_you_mean
 from ops.stack import plugins
 from ops.stack.chosen_stack import chosen_stack, require_stack, stack_names
 from ops.stack.environment import ROOT
-from ops.stack.errors import CommandError, printable
+from ops.stack.errors import CommandError, message, printable
 from ops.stack.streaming import Deadline
 
 if TYPE_CHECKING:
@@ -98,10 +98,7 @@ def bare_name(name: str) -> str:
     """The name of a stack, which is bare: the organization comes from the login. Raises BadParameter for another."""
     if "/" in name:
         own = name.rpartition("/")[2]
-        raise typer.BadParameter(
-            f"{name!r} has an organization or a project in it; accepted: the name of the stack alone, {own!r}. "
-            f"`.venv/bin/idstack pulumi --stack {own} -- org set-default <organization>` chooses the organization"
-        )
+        raise typer.BadParameter(message("options.not-bare", name=name, own=own))
     return name
 
 

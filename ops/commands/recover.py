@@ -17,7 +17,7 @@ from ops.commands.up import up
 from ops.outputs.tables import counted
 from ops.recovery import settle
 from ops.recovery.orphans import Orphan, settled
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, message
 from ops.stack.failures import NoSuchStackError
 from ops.stack.state import resources_in
 from ops.world.stacks import refuse_duplicates, refuse_moves
@@ -91,10 +91,5 @@ def _confirm(stack: str, orphans: Sequence[Orphan], *, agreed: bool) -> None:
     if agreed:
         return
     if not sys.stdin.isatty():
-        raise CommandError(
-            f"the stack would create {counted(len(orphans), 'resource')} that exist already, as listed above. If all "
-            f"are this stack's, run the command again with --yes (`.venv/bin/idstack recover --stack {stack} --yes`); "
-            "otherwise delete or rename the rest"
-        )
-    question = "Are all of these the stack's own? A `destroy` will delete them"
-    typer.confirm(question, abort=True, err=True)
+        raise CommandError(message("recover.unasked", count=counted(len(orphans), "resource"), stack=stack))
+    typer.confirm("Are all of these the stack's own? A `destroy` will delete them", abort=True, err=True)

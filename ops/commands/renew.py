@@ -17,7 +17,7 @@ from ops.outputs.rows import rows
 from ops.renewal.guard import Renewable, Verdict, judge, renewable
 from ops.stack import brought_up
 from ops.stack.engine import Engine
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, message
 from ops.stack.settings import require_sound_configuration
 from ops.world.stacks import refuse_half_moves
 
@@ -37,10 +37,7 @@ def renew(context: typer.Context, *, run: RunOptions) -> None:
         inspector(context).show_status(engine, screen)
         return
     if not identities:
-        raise CommandError(
-            f"the stack {run.stack} has no certificate to renew: `.venv/bin/idstack up --stack {run.stack}` issues the "
-            "first"
-        )
+        raise CommandError(message("renew.nothing", stack=run.stack))
     verdict = RenewalRun(engine, screen.console, {}, context.args).renew(identities)
     inspector(context).show_status(engine, screen)
     now, dates = datetime.now(UTC), rows(engine.outputs(), None)
@@ -48,9 +45,7 @@ def renew(context: typer.Context, *, run: RunOptions) -> None:
     if overdue := [name for name in due if name in verdict.refused]:
         raise CommandError(f"a renewal is due and was left out: {', '.join(overdue)}; the reasons are printed above")
     if verdict.failed:
-        raise CommandError(
-            f"a renewal of {', '.join(sorted(verdict.failed))} would fail, due or not; the reasons are printed above"
-        )
+        raise CommandError(message("renew.would-fail", names=", ".join(sorted(verdict.failed))))
 
 
 def prepare_renewal(context: typer.Context, engine: Engine, screen: Screen) -> None:

@@ -18,7 +18,7 @@ from ops.commands.options import RunOptions, Screen, complete_identities, inspec
 from ops.commands.renew import RenewalRun, prepare_renewal
 from ops.renewal.guard import Renewable, renewable
 from ops.stack.engine import Engine
-from ops.stack.errors import CommandError, WrongUsageError
+from ops.stack.errors import CommandError, WrongUsageError, message
 from ops.stack.lock import LockedError
 
 
@@ -62,15 +62,12 @@ def rotate(
     if now:
         _replace(engine, screen, identities, context.args)
         if lost := [identity.name for identity in identities if identity.secret is None]:
-            raise CommandError(
-                f"the leaked certificates are withdrawn, and the state has no secret of {', '.join(lost)}: run "
-                f"`.venv/bin/idstack recover --stack {run.stack}`, which delivers new ones"
-            )
+            raise CommandError(message("rotate.no-secret", stack=run.stack, names=", ".join(lost)))
     elif register:
         # The state may not know yet that the certificate is gone.
         _run(engine, screen, identities, RenewalRequest.REGISTER, ("--refresh", *context.args))
     elif revoke:
-        screen.console.print(_revocation(identities, now=False))
+        screen.console.print(message("rotate.revoking", pods=_listed_pods(identities)))
         _run(engine, screen, identities, RenewalRequest.FORCE, context.args)
         _run(engine, screen, identities, RenewalRequest.WITHDRAW, context.args)
     else:
@@ -84,7 +81,7 @@ def _replace(engine: Engine, screen: Screen, identities: Sequence[Renewable], ar
 
     Raises CommandError with the withdrawn and the unchanged ones if it fails.
     """
-    screen.console.print(_revocation(identities, now=True))
+    screen.console.print(message("rotate.revoking-first", pods=_listed_pods(identities)))
     try:
         _run(engine, screen, identities, RenewalRequest.REPLACE, arguments)
     except LockedError:
@@ -95,15 +92,9 @@ def _replace(engine: Engine, screen: Screen, identities: Sequence[Renewable], ar
         withdrawn = [candidate.name for candidate in identities if candidate.name not in unchanged]
         lines = []
         if withdrawn:
-            lines.append(
-                f"The leaked certificates of {', '.join(withdrawn)} are withdrawn. Their pods cannot sign in until a "
-                f"new one is delivered: correct the reason above, then `.venv/bin/idstack up --stack {engine.stack}`"
-            )
+            lines.append(message("rotate.withdrawn", names=", ".join(withdrawn), stack=engine.stack))
         if unchanged:
-            lines.append(
-                f"The state has nothing new of {', '.join(unchanged)}, whose certificates may be withdrawn: run the "
-                "command again"
-            )
+            lines.append(message("rotate.perhaps-withdrawn", names=", ".join(unchanged)))
         raise CommandError(str(error), *lines) from None
 
 
@@ -132,29 +123,12 @@ def _check_pods(identities: Iterable[Renewable], screen: Screen, *, force: bool)
         f"  {identity.name}: {pods(identity)}, until {rfc3339.render(until)} at the latest" for identity, until in early
     )
     if not force:
-        raise CommandError(
-            "it is too soon: a renewal replaces the certificate before the current one, and these pods may still use "
-            f"it:\n{listed}\nThey load the current one at the latest 6 hours after the CSI driver has polled. "
-            "Wait until then, or restart those pods and use --force"
-        )
+        raise CommandError(message("rotate.too-soon", pods=listed))
     screen.console.print(f"These pods cannot sign in if they have not loaded the current certificate yet:\n{listed}")
 
 
-def _revocation(identities: Iterable[Renewable], *, now: bool) -> str:
-    listed = "\n".join(f"  {identity.name}: {pods(identity)}" for identity in identities)
-    if now:
-        return (
-            "Every certificate is withdrawn now; then new ones are issued, proven and delivered.\n"
-            "No old key can sign in any more. Tokens issued before stay valid for up to 90 minutes.\n"
-            "These pods cannot sign in until the new credential is delivered and they load it, at the latest 6 hours "
-            f"after the CSI driver has polled; restart them after this command to speed that up:\n{listed}"
-        )
-    return (
-        "A new certificate is delivered first; then the leaked one is withdrawn.\n"
-        "From then on the old key cannot sign in. Tokens issued before stay valid for up to 90 minutes.\n"
-        "These pods cannot sign in until they load the new credential, at the latest 6 hours after the CSI driver "
-        f"has polled; restart them to speed that up:\n{listed}"
-    )
+def _listed_pods(identities: Iterable[Renewable]) -> str:
+    return "\n".join(f"  {identity.name}: {pods(identity)}" for identity in identities)
 
 
 _MOUNTS: Final = {row.field: row.mounts for row in CONTROL_PLANE}
@@ -190,11 +164,8 @@ def chosen(stack: str, candidates: Collection[Renewable], identities: Collection
     names = {name for candidate in candidates for name in (candidate.name, candidate.owner.identity)}
     if unknown := sorted(set(identities) - names):
         listed = (f"{name} (did you mean {close}?)" if (close := similar(name, names)) else name for name in unknown)
-        raise CommandError(
-            f"the stack {stack} issues no certificate for {', '.join(listed)}; it issues those of "
-            f"{', '.join(candidate.name for candidate in candidates)}. A credential that is issued elsewhere is "
-            f"renewed there: put the new document where it is named, then `.venv/bin/idstack up --stack {stack}`"
-        )
+        issued = ", ".join(candidate.name for candidate in candidates)
+        raise CommandError(message("rotate.not-issued", stack=stack, names=", ".join(listed), issued=issued))
     return [
         candidate
         for candidate in candidates

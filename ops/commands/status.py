@@ -33,7 +33,7 @@ from ops.outputs.tables import (
 )
 from ops.stack import local_cloud, plugins
 from ops.stack.engine import Engine
-from ops.stack.errors import CommandError, WrongUsageError
+from ops.stack.errors import CommandError, WrongUsageError, message
 from ops.stack.stack_document import replace_file
 from ops.world.cluster_state import by_identity
 from ops.world.reader import EVERYTHING, Selection
@@ -61,12 +61,7 @@ def status(
         raise WrongUsageError("--metrics writes the whole stack: leave out --cluster and --identity")
     shown = show(Engine(stack, output=screen.output), screen, metrics, selection)
     if overdue := [f"{row.identity} of {row.cluster}" for row in shown.rows if row.is_overdue(now)]:
-        raise RenewalOverdueError(
-            f"the renewal of these certificates is overdue: {', '.join(overdue)}. `.venv/bin/idstack renew --stack "
-            f"{stack}` renews what the stack issues, or says why it cannot; a credential that was issued elsewhere has "
-            "to be replaced",
-            now,
-        )
+        raise RenewalOverdueError(message("status.overdue", names=", ".join(overdue), stack=stack), now)
     # Some backends never show their locks.
     if unread := (*shown.managed.unread, *shown.unchecked(lambda result: result.identity)):
         raise UnreadError(unread, are_shown=True)

@@ -16,7 +16,7 @@ from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.outputs.tables import titled
 from ops.stack.engine import Engine
 from ops.stack.environment import project_name
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, message
 from ops.stack.settings import settings_of
 from ops.sweep.left_over import LeftOver, delete, find
 from ops.world.reader import read_locks
@@ -81,9 +81,7 @@ def sweep(
                 listed = [{**left_over.to_json(), "deleted": left_over.id in deleted} for left_over in left_overs]
                 screen.document({"stack": stack, "leftovers": listed, "unread": dict(stacks.unread)})
         if own and not yes and not as_json:
-            screen.console.print(
-                f"nothing was deleted; `.venv/bin/idstack sweep --stack {stack} --yes` deletes the owned ones"
-            )
+            screen.console.print(message("sweep.not-asked", stack=stack))
 
 
 def _require_no_run(engine: Engine, azure: AzureClient, stacks: Stacks, *, is_sure: bool) -> None:
@@ -103,9 +101,7 @@ def _require_no_run(engine: Engine, azure: AzureClient, stacks: Stacks, *, is_su
         ("since the states were read, a run has changed", list(dict.fromkeys(changed)), ""),
     ):
         if names:
-            raise CommandError(
-                f"nothing more was deleted: {why} {', '.join(names)}. Run the command again after it{remedy}"
-            )
+            raise CommandError(message("sweep.in-use", why=why, names=", ".join(names), remedy=remedy))
 
 
 def _show(left_overs: Sequence[LeftOver], stacks: Stacks, screen: Screen) -> None:

@@ -27,7 +27,7 @@ from ops.outputs.tables import sign_ins, tokens
 from ops.stack import existing, local_cloud, plugins
 from ops.stack.engine import Engine
 from ops.stack.environment import policy_pack
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, message
 from ops.stack.existing import ObstacleError
 from ops.stack.settings import require_sound_configuration, settings_of
 from ops.world.cluster_state import ProbeResult, local_probes
@@ -103,9 +103,7 @@ def _up_naming_owners(engine: Engine, arguments: Sequence[str]) -> None:
                     kept = guard.deleted_secrets(step["newState"] for step in steps)
                     obstacles |= {existing.of(resource, id, is_deleted=True): why for resource, id, why in kept}
         except (AccessError, CommandError) as failed:
-            raise CommandError(
-                f"{stopped}\n\nTheir owners could not be found: {failed}. `.venv/bin/idstack import` tries again"
-            ) from None
+            raise CommandError(message("up.unknown-owners", obstacles=stopped, why=failed)) from None
         raise stopped.judged(obstacles) from None
 
 

@@ -14,7 +14,7 @@ from identity.azure.registered_certificates import registered, registered_at
 from identity.credentials import rfc3339
 from identity.naming import owner_mark
 from ops.access.clients import KubernetesObjects
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, message
 from ops.stack.state import (
     UNKNOWN,
     Plan,
@@ -56,10 +56,7 @@ class Orphan:
 
 def certificates_since(stack: str) -> str:
     """The message about a state that may be older than a renewal, whose registrations no plan shows."""
-    return (
-        "certificates that renewals have registered at Entra ID since then stay there; "
-        f"`.venv/bin/idstack sweep --stack {stack}` lists them, and deletes them once no pod can use them"
-    )
+    return message("orphans.certificates", stack=stack)
 
 
 def candidates(plan: Plan, resources: Sequence[StateResource], *, is_lost: bool = False) -> Iterator[StateResource]:
@@ -262,11 +259,7 @@ class Finders:
             secrets = [] if self.vault_id is None else read_vault_secrets(self.azure, self.vault_id)
             delivered = {secret.thumbprint for secret in secrets if secret.thumbprint is not None}
             listed = "; ".join(self._described(candidate, delivered) for candidate in own)
-            raise CommandError(
-                f"there is more than one application with the tag {tag}: {listed}. The stack can have only one of "
-                "them. Keep the one in use, whose certificate is in the vault; delete the others, then run the "
-                "command again"
-            )
+            raise CommandError(message("orphans.duplicates", tag=tag, listed=listed))
         return f"/applications/{own[0]['id']}" if own else None
 
     def _described(self, application: AzureObject, delivered: Set[str]) -> str:
@@ -318,10 +311,7 @@ class Finders:
 def _only(ids: list[str], what: str) -> str | None:
     """The one id, None for none; raises CommandError for several."""
     if len(ids) > 1:
-        raise CommandError(
-            f"there is more than one {what}: {', '.join(ids)}. The stack can have only one of them; delete the others, "
-            "then run the command again"
-        )
+        raise CommandError(message("orphans.several", what=what, ids=", ".join(ids)))
     return ids[0] if ids else None
 
 

@@ -24,7 +24,7 @@ from ops.recovery import orphans
 from ops.recovery.orphans import Finders, Orphan
 from ops.renewal.guard import RenewedType
 from ops.stack.engine import Engine, PreviewError
-from ops.stack.errors import CommandError, RunInterruptedError
+from ops.stack.errors import CommandError, RunInterruptedError, message
 from ops.stack.existing import by_reason
 from ops.stack.failures import NoSuchStackError
 from ops.stack.lock import LockedError
@@ -142,11 +142,7 @@ def withdrawn_since(engine: Engine, resources: Sequence[StateResource]) -> list[
         if (keys := registered[certificate["inputs"]["applicationId"]]) is not None
         and certificate["outputs"]["keyId"].lower() not in {key.key_id.lower() for key in keys}
     ]
-    heading = (
-        "These certificates of the state are not registered at Entra ID: they were withdrawn since, or never "
-        "registered. They stay withdrawn. The next run replaces them, or asks about one that the vault shows:"
-    )
-    return [heading, *lines] if lines else []
+    return [message("settle.withdrawn"), *lines] if lines else []
 
 
 def create_providers(engine: Engine, report: Callable[[str], None]) -> bool:
@@ -277,16 +273,11 @@ def take_owner_id(engine: Engine, owner_id: str) -> None:
     try:
         id = str(uuid.UUID(owner_id))
     except ValueError:
-        raise CommandError(
-            f"--owner: found {owner_id}; accepted: an owner id (a UUID) of a tag idstack-owner"
-        ) from None
+        raise CommandError(message("settle.no-owner-id", text=owner_id)) from None
     stacks = Stacks.read(engine)
     others = stacks.others(engine.stack).items()
     if holder := next((name for name, contents in others if contents.owner == id), None):
-        raise CommandError(
-            f"--owner: {id} is the owner id of the stack {holder}, which owns the resources "
-            "with it; nothing was changed. docs/guides/stacks.md says how a hosted cluster moves to another stack"
-        )
+        raise CommandError(message("settle.another-owner", id=id, holder=holder))
     if not any(resource["type"] == resource_types.STACK_OWNER for resource in engine.resources()):
         create_alone(engine, [f"::{resource_types.STACK_OWNER}::*"])
     written: StackOwnerOutputs[str] = {"ownerId": id}
@@ -319,7 +310,4 @@ def refuse_lost(engine: Engine, report: Callable[[str], None]) -> None:
     if own is not None:
         report(f"applications that are left alone:\n{listed}")
         return
-    raise CommandError(
-        f"the stack {engine.stack} has no owner id yet, and a stack of its name created these applications:\n{listed}\n"
-        f"If none of them belongs to this stack, `.venv/bin/idstack up --stack {engine.stack}` creates its own"
-    )
+    raise CommandError(message("settle.lost", stack=engine.stack, listed=listed))
