@@ -16,7 +16,7 @@ from identity.credentials.symptom import GENERIC_PLACEHOLDERS, Family
 from identity.credentials.symptoms import SYMPTOMS
 from ops.stack import state_file
 from ops.stack.environment import is_local
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, message
 from ops.stack.lock import LockedError, StartedEngines, is_locked, owners, stack_of, truncated_locks
 from ops.stack.stack_document import BACKEND_VARIABLE
 
@@ -31,11 +31,11 @@ class VanishedDraftError(CommandError):
 
 @dataclass(frozen=True)
 class EngineFailure:
-    """A reason for a failed run; its members are those of `failures.yaml`."""
+    """A reason for a failed run: a row of `failures.yaml`."""
 
-    pattern: re.Pattern[str]
+    pattern: str
     message: str
-    error: type[CommandError] = CommandError
+    error: str = ""
     backend: str = ""
 
 
@@ -49,21 +49,14 @@ def _document() -> dict[str, Any]:
 
 
 def _rows(part: str) -> Iterator[EngineFailure]:
-    for row in _document()[part]:
-        error = _ERRORS.get(row.get("error"), CommandError)
-        yield EngineFailure(re.compile(row["pattern"]), row["message"], error, row.get("backend", ""))
+    return (EngineFailure(**row) for row in _document()[part])
 
 
 def _of_a_run() -> Iterator[EngineFailure]:
-    yield EngineFailure(
-        re.compile(re.escape(DENIAL)),
-        "Azure RBAC authorizes on the management cluster, and the deployer lacks a role assignment there. "
-        "`.venv/bin/idstack doctor --stage access --stack {stack}` prints the missing one; it takes effect within "
-        "five minutes, then run the command again",
-    )
+    yield EngineFailure(re.escape(DENIAL), "{denied}")
     for symptom in (row for row in SYMPTOMS if row.family is Family.RUN):
         fix = symptom.fix.format_map(GENERIC_PLACEHOLDERS).replace("<stack>", "{stack}")
-        yield EngineFailure(re.compile("|".join(symptom.words or (symptom.name,))), f"{symptom.cause}: {fix}")
+        yield EngineFailure("|".join(symptom.words or (symptom.name,)), f"{symptom.cause}: {fix}")
     yield from _rows("ofARun")
 
 
@@ -112,11 +105,11 @@ def remedies(lines: Iterable[str], stack: str, command: str) -> Iterator[str]:
 def _explained(rows: Iterable[EngineFailure], text: str, fields: Mapping[str, str]) -> Iterator[CommandError]:
     texts: dict[str, str] = _document()["texts"]
     for row in rows:
-        if found := list(row.pattern.finditer(text)):
-            groups = {name: ", ".join(dict.fromkeys(match[name] for match in found)) for name in row.pattern.groupindex}
-            known = {**fields, **groups}
+        if found := list(re.finditer(row.pattern, text)):
+            names = found[0].re.groupindex
+            known = {**fields, **{name: ", ".join(dict.fromkeys(match[name] for match in found)) for name in names}}
             shared = {name: shared_text.format_map(known) for name, shared_text in texts.items()}
-            yield row.error(row.message.format_map({**known, **shared}))
+            yield _ERRORS.get(row.error, CommandError)(row.message.format_map({**known, **shared}))
 
 
 _NO_WRITE: Final = re.compile(r"no space left on device|disk quota exceeded|file too large|read-only file system")
@@ -146,7 +139,4 @@ def disk_failure(errors: str, stack: str) -> CommandError | None:
     help_ = "make it writable" if "read-only" in why else "free some space there"
     if drafts:
         return CommandError(f"{problem}; nothing was started. To continue, {help_} and run the command again")
-    return CommandError(
-        f"{problem}, so the state may lack the last changes. To continue, {help_}; then `.venv/bin/idstack recover "
-        f"--stack {stack}` finds what the state lacks, and brings the stack up"
-    )
+    return CommandError(message("failures.unwritten", problem=problem, help=help_, stack=stack))

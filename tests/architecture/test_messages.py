@@ -32,7 +32,7 @@ def _uses() -> Iterator[tuple[str, frozenset[str | None], str]]:
                 words = frozenset(word.arg for word in node.keywords)
                 for row in (case.body, case.orelse) if isinstance(case, ast.IfExp) else (case,):
                     assert isinstance(row, ast.Constant), place(file, node.lineno)
-                    yield row.value, words, place(file, node.lineno)
+                    yield str(row.value), words, place(file, node.lineno)
 
 
 _USES: Final = list(_uses())
