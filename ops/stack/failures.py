@@ -15,7 +15,6 @@ from identity.aks.azure_rbac import DENIAL
 from identity.credentials.symptom import GENERIC_PLACEHOLDERS, Family
 from identity.credentials.symptoms import SYMPTOMS
 from ops.stack import state_file
-from ops.stack.environment import is_local
 from ops.stack.errors import CommandError, message
 from ops.stack.lock import LockedError, StartedEngines, is_locked, owners, stack_of, truncated_locks
 from ops.stack.stack_document import BACKEND_VARIABLE
@@ -73,8 +72,7 @@ def failure_of(errors: str, said: str, stack: str, environment: Mapping[str, str
     backend = environment.get(BACKEND_VARIABLE)
     if is_locked(errors):
         named = stack_of(errors) or stack  # a move of a state has two stacks
-        engines = StartedEngines.of(named, environment)
-        return LockedError(named, owners(errors), engines=engines, is_local=is_local(named), command=command)
+        return LockedError(owners(errors), StartedEngines.of(named, environment), command)
     if failure := (
         state_file.damage(errors, stack, backend)
         or disk_failure(errors, stack)
@@ -82,8 +80,7 @@ def failure_of(errors: str, said: str, stack: str, environment: Mapping[str, str
     ):
         return failure
     if state_file.is_unsound(errors) and (files := truncated_locks(backend, stack)):
-        engines = StartedEngines.of(stack, environment)
-        return LockedError(stack, (), engines=engines, is_local=is_local(stack), command=command, unreadable=files)
+        return LockedError((), StartedEngines.of(stack, environment), command, files)
     return CommandError(said)
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from identity.credentials import rfc3339
-from ops.stack.environment import pulumi_home
+from ops.stack.environment import is_local, pulumi_home
 from ops.stack.errors import CommandError, message
 from ops.stack.stack_document import backend_folder, replace_file
 
@@ -51,23 +51,16 @@ class Owner:
 class LockedError(CommandError):
     """A stack that another engine has locked, or a killed engine had locked.
 
-    `engines` are those that this machine has started. `unreadable` are truncated locks, of engines that ended on a full
-    disk or at a loss of power.
+    `engines` are those that this machine has started for it. `unreadable` are truncated locks, of engines that ended on
+    a full disk or at a loss of power.
     """
 
     def __init__(
-        self,
-        stack: str,
-        owners: Sequence[Owner],
-        *,
-        engines: StartedEngines,
-        is_local: bool,
-        command: str,
-        unreadable: Sequence[Path] = (),
+        self, owners: Sequence[Owner], engines: StartedEngines, command: str, unreadable: Sequence[Path] = ()
     ) -> None:
-        self._stack = stack
+        self._stack = engines.stack
         self._unreadable = unreadable
-        running = {owner: owner_runs(owner, engines, is_local=is_local) for owner in owners}
+        running = {owner: owner_runs(owner, engines, is_local=is_local(engines.stack)) for owner in owners}
         self._elsewhere = [owner for owner, is_running in running.items() if is_running is None]
         self._alive = [owner for owner, is_running in running.items() if is_running]
         self._owners = owners

@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -105,7 +106,7 @@ def engines(tmp_path: Path) -> StartedEngines:
 @pytest.fixture
 def locked(engines: StartedEngines) -> Callable[..., LockedError]:
     def lock(*found: Owner, stack: str = "dev", command: str = "up") -> LockedError:
-        return LockedError(stack, found, engines=engines, is_local=stack == "local", command=command)
+        return LockedError(found, replace(engines, stack=stack), command)
 
     return lock
 
