@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -51,24 +51,6 @@ def watch(
             live.update(Group(show(last), ended), refresh=True)
             sleep(INTERVAL)
     return last
-
-
-def wait_until(
-    examine: Callable[[], T],
-    is_done: Callable[[T], bool],
-    report: Callable[[T], None],
-    *,
-    seconds: float,
-) -> T:
-    """Examine until it is done, or the time is over; returns the last result. `report` gets the earlier ones."""
-    end = monotonic() + seconds
-    while True:
-        last = examine()
-        left = end - monotonic()
-        if is_done(last) or left <= 0:
-            return last
-        report(last)
-        sleep(min(INTERVAL, left))
 
 
 def _stage(name: str) -> Stage:
@@ -124,18 +106,13 @@ def doctor(
         results = diagnose(read_world(engine, parts, selection), chosen)
         return [result for result in results if selection.has(result.cluster, None)]
 
-    def tell(results: Sequence[CheckResult]) -> None:
-        print(f"{summary(stack, results)}; again in {INTERVAL:g} s", file=sys.stderr, flush=True)
-
     if watches:
         results = watch(examine, partial(report, stack), screen.console) or []
     else:
-        results = wait_until(
-            examine,
-            lambda results: exit_code(results) is not ExitCode.BROKEN,
-            tell,
-            seconds=timeout if waits else 0,
-        )
+        end = monotonic() + (timeout if waits else 0)
+        while exit_code(results := examine()) is ExitCode.BROKEN and (left := end - monotonic()) > 0:
+            print(f"{summary(stack, results)}; again in {INTERVAL:g} s", file=sys.stderr, flush=True)
+            sleep(min(INTERVAL, left))
         if as_json:
             screen.document(document(stack, results))
         else:

@@ -13,7 +13,7 @@ from rich.text import Text
 from identity.aks.kinds import AZURE_CLUSTER_IDENTITIES
 from identity.aks.permissions import permissions
 from ops.commands import doctor
-from ops.commands.doctor import INTERVAL, wait_until, watch
+from ops.commands.doctor import INTERVAL, watch
 from tests.unit.access_world import FakeApiServer
 from tests.unit.identity.settings.world import ABSENT, configuration
 from tests.unit.ops.conftest import FakeEngine, Idstack
@@ -181,27 +181,21 @@ def test_ctrl_c_during_the_first_look_returns_nothing() -> None:
     assert watch(look, lambda found: Text(found), Console(file=io.StringIO())) is None
 
 
-@pytest.mark.parametrize(
-    ("seconds", "looks", "last"),
-    [
-        (600, ["broken", "broken", "sound"], "sound"),
-        (20, ["broken", "broken", "broken"], "broken"),
-        (0, ["broken"], "broken"),
-    ],
-    ids=["until-it-is-over", "until-the-time-is", "once"],
-)
+@pytest.mark.parametrize(("looks", "code"), [(2, 0), (9, 1)], ids=["until it is over", "until the time is"])
 def test_waiting_ends_when_it_is_over_or_the_time_is(
-    monkeypatch: pytest.MonkeyPatch, seconds: float, looks: list[str], last: str
+    engine: FakeEngine, idstack: Idstack, api: FakeApiServer, monkeypatch: pytest.MonkeyPatch, looks: int, code: int
 ) -> None:
-    now, told, left = [0.0], list[str](), iter(looks)
+    pauses: list[float] = []
 
     def pause(length: float) -> None:
-        now[0] += length
+        pauses.append(length)
+        api.absent = set() if len(pauses) == looks else api.absent
 
     monkeypatch.setattr(doctor, "sleep", pause)
-    monkeypatch.setattr(doctor, "monotonic", lambda: now[0])
+    monkeypatch.setattr(doctor, "monotonic", lambda: sum(pauses))
+    api.absent = {AZURE_CLUSTER_IDENTITIES.version}
 
-    found = wait_until(lambda: next(left), lambda seen: seen == "sound", told.append, seconds=seconds)
+    printed = idstack(*ACCESS, "--wait", "--timeout", "40")
 
-    assert (found, told, list(left)) == (last, looks[:-1], [])
-    assert now[0] <= seconds
+    assert (printed.code, pauses) == (code, [15, 15, 10][: 3 if code else looks])
+    assert printed.error.splitlines() == ["dev: 1 finding; 2 checks; again in 15 s"] * len(pauses)
