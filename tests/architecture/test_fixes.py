@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.architecture.source import ROOT, files, nodes
 
@@ -37,10 +36,10 @@ _PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/[gr]*/*.md")), *so
 
 
 def texts(file: Path) -> Iterator[str]:
-    """Every text of a module that is no docstring; a value in an f-string is a word. Those of a table of messages."""
+    """Every text of a module that is no docstring; a value in an f-string is a word. Of YAML all but comments."""
     if file.suffix == ".yaml":
-        rows = yaml.safe_load(file.read_text(encoding="utf-8")).values()
-        yield from (re.sub(r"\{\w+\}", "x", text) for module in rows for text in module.values())
+        lines = file.read_text(encoding="utf-8").splitlines()
+        yield "\n".join(line for line in lines if not line.lstrip().startswith("#"))
         return
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     docstrings = {
@@ -65,8 +64,8 @@ def texts(file: Path) -> Iterator[str]:
     ids=["bare engine", "spelling"],
 )
 def test_no_message_tells_to_type_what_would_not_work(room: str, pattern: re.Pattern[str], instead: str) -> None:
-    sources = [*files(room), *(ROOT / room).glob("*/messages.yaml")]
-    found = {f"{file.name}: {text}" for file in sources for text in texts(file) if pattern.search(text)}
+    written = [*files(room), *(ROOT / room).rglob("*.yaml")]
+    found = {f"{file.name}: {text}" for file in written for text in texts(file) if pattern.search(text)}
 
     assert not found, instead
 

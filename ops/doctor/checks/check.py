@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
+from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
+from identity import yaml_text
 from identity.catalogue_rows import Mount
 from identity.credentials.symptom import GENERIC_PLACEHOLDERS, Symptom
 from ops.world.expected import Identity, StateRole
@@ -56,6 +58,18 @@ class Fault:
     evidence: str
     fix: str
     cluster: str | None = None
+
+
+FINDINGS: Final[Mapping[str, Mapping[str, str]]] = yaml_text.load(
+    Path(__file__).with_name("findings.yaml").read_text(encoding="utf-8")
+)
+
+
+def fault(world: StackWorld, finding: str, *, cluster: str | None = None, **words: object) -> Fault:
+    """The fault of a row of `findings.yaml`, with the words for the braces in its texts."""
+    known = {"stack": world.stack, "up": world.command("up"), "recover": world.command("recover"), **words}
+    found, fix = (FINDINGS[finding][text].format(repair=world.repair, **known) for text in ("found", "fix"))
+    return Fault(evidence=found, fix=fix, cluster=cluster)
 
 
 @dataclass(frozen=True, kw_only=True)

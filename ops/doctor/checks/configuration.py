@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from identity.settings.schema.problems import for_stack, value_at
-from ops.doctor.checks.check import Fault, Stage, of_cluster, of_identity, of_stack
+from ops.doctor.checks.check import Fault, Stage, fault, of_cluster, of_identity, of_stack
 from ops.world.expected import Cluster, Identity
 from ops.world.seen import HostedClusterCondition, NotReadError, Part, StackWorld, entry, known
 
@@ -26,7 +26,7 @@ def brought_up(world: StackWorld) -> Iterator[Fault]:
     """Whether the configured identities were brought up."""
     state, configuration = known(world.state), known(world.configuration)
     if not state.is_up:
-        yield Fault(evidence="the state has no outputs: no `up` of the stack has ended yet", fix=world.command("up"))
+        yield fault(world, "no outputs")
         return
     deployed = {
         cluster.cluster: {identity.identity for identity in (*cluster.identities, *cluster.guests)}
@@ -35,7 +35,7 @@ def brought_up(world: StackWorld) -> Iterator[Fault]:
     for name, fields in configuration.identities.items():
         if missing := [field for field in fields if field not in deployed.get(name, ())]:
             problem = ", ".join(missing) if name in deployed else "none of its identities exists"
-            yield Fault(evidence=f"configured and not brought up yet: {problem}", fix=world.command("up"), cluster=name)
+            yield fault(world, "not brought up", problem=problem, cluster=name)
 
 
 @of_identity(Stage.CONFIGURATION, Part.CONTROL_PLANES)
@@ -55,15 +55,12 @@ def hosted_cluster(world: StackWorld, identity: Identity) -> Iterator[Fault]:
         "objectEncoding": identity.object_encoding,
     }
     place = f"spec.{'.'.join(identity.hosted_cluster_path)}"
-    fix = (
-        f"write the values of {world.command('export', 'hypershift')} into the HostedCluster, or let the stack apply it"
-    )
     if not isinstance(actual, Mapping):
-        yield Fault(evidence=f"the HostedCluster has no {place}", fix=fix)
+        yield fault(world, "nothing in the HostedCluster", place=place)
         return
     for key, value in expected.items():
-        if actual.get(key) != value:
-            yield Fault(evidence=f"{place}.{key} is {actual.get(key)!r}; the stack has {value!r}", fix=fix)
+        if (found := actual.get(key)) != value:
+            yield fault(world, "another value in the HostedCluster", place=place, key=key, actual=found, value=value)
 
 
 @of_cluster(Stage.HOSTED_CLUSTERS, Part.CONTROL_PLANES)
@@ -77,16 +74,10 @@ def conditions(world: StackWorld, cluster: Cluster) -> Iterator[Fault]:
     unexpected = sorted((condition for condition in hosted_cluster.conditions if not condition.is_expected), key=_rank)
     causes = [condition for condition in unexpected if condition.status != _UNKNOWN] or unexpected
     for cause in causes:
-        yield Fault(
-            evidence=f"{cause.type} is {cause.status} ({cause.reason}): {cause.message}".rstrip(": "),
-            fix=f"`kubectl --namespace {cluster.home} describe hostedcluster {cluster.cluster}`; "
-            "docs/reference/symptoms.md has what each condition says about the identities",
-        )
+        condition = f"{cause.type} is {cause.status} ({cause.reason}): {cause.message}".rstrip(": ")
+        yield fault(world, "condition", condition=condition, home=cluster.home, name=cluster.cluster)
     if consequences := [condition.type for condition in unexpected if condition not in causes]:
-        yield Fault(
-            evidence=f"a consequence of {causes[0].type}: HyperShift does not know yet about {', '.join(consequences)}",
-            fix=f"correct {causes[0].type}, then run the doctor again",
-        )
+        yield fault(world, "consequences", cause=causes[0].type, consequences=", ".join(consequences))
 
 
 # HyperShift reads the specification first: nothing else can become true while these are not

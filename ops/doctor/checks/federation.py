@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from identity.credentials.openid_documents import DISCOVERY_PATH
 from identity.naming import parse_arm_id
-from ops.doctor.checks.check import Fault, Stage, of_each, of_federated
+from ops.doctor.checks.check import Fault, Stage, fault, of_each, of_federated
 from ops.world.expected import FederatedIdentity
 from ops.world.seen import NotReadError, Part, SeenManagedIdentity, SeenPod, StackWorld, entry, known
 
@@ -23,12 +23,10 @@ def issuer(world: StackWorld, identity: FederatedIdentity) -> Iterator[Fault]:
     issuer = identity.issuer
     if issuer is None or not (problem := entry(world.issuers, issuer.address).problem):
         return
-    ours = f"{world.repair} writes its documents again; no policy may forbid public access to its storage account"
-    theirs = f"let `curl {issuer.address}{DISCOVERY_PATH}` answer without a credential, with this issuer in `issuer`"
-    yield Fault(
-        evidence=f"Entra ID gets no keys of the issuer {issuer.address}: {problem}",
-        fix=ours if issuer.is_ours else theirs,
-    )
+    if issuer.is_ours:
+        yield fault(world, "closed issuer of ours", address=issuer.address, problem=problem)
+    else:
+        yield fault(world, "closed issuer", address=issuer.address, problem=problem, path=DISCOVERY_PATH)
 
 
 @of_federated(Stage.FEDERATION, Part.ISSUERS)
@@ -42,12 +40,12 @@ def published_key(world: StackWorld, identity: FederatedIdentity) -> Iterator[Fa
         raise NotReadError(published.problem)
     missing = [key for key in issuer.keys if key not in published.keys]
     if missing or not published.keys:
-        theirs = "publish it in the issuer's JWKS, or name the key that the issuer publishes (serviceAccountSigningKey)"
-        keys = ", ".join(published.keys) or "no RSA key"
-        yield Fault(
-            evidence=f"AADSTS7000272: the issuer {issuer.address} publishes {keys}, "
-            f"and not {', '.join(missing) or 'the key that signs the tokens'}",
-            fix=world.repair if issuer.is_ours else f"{theirs}, then {world.command('up')}",
+        yield fault(
+            world,
+            "key not published by us" if issuer.is_ours else "key not published",
+            address=issuer.address,
+            keys=", ".join(published.keys) or "no RSA key",
+            missing=", ".join(missing) or "the key that signs the tokens",
         )
 
 
@@ -55,15 +53,10 @@ def published_key(world: StackWorld, identity: FederatedIdentity) -> Iterator[Fa
 def managed_identity(world: StackWorld, identity: FederatedIdentity) -> Iterator[Fault]:
     """Whether Azure has the managed identity that the stack created."""
     managed, name = entry(world.managed_identities, identity.resource_id), parse_arm_id(identity.resource_id).name
-    fix = f"{world.repair}; the HostedCluster needs the new client id (`.venv/bin/idstack export hypershift`)"
     if managed is None:
-        yield Fault(evidence=f"there is no managed identity {name} in its resource group", fix=fix)
-    elif managed.client_id != identity.client_id:
-        yield Fault(
-            evidence=f"the managed identity {name} has the client id {managed.client_id}; the stack created it with "
-            f"{identity.client_id}",
-            fix=fix,
-        )
+        yield fault(world, "no managed identity", name=name)
+    elif (actual := managed.client_id) != identity.client_id:
+        yield fault(world, "another managed identity", name=name, actual=actual, expected=identity.client_id)
 
 
 @of_federated(Stage.FEDERATION, Part.MANAGED_IDENTITIES)
@@ -76,11 +69,8 @@ def federated_credential(world: StackWorld, identity: FederatedIdentity) -> Iter
         [audience] = own.audiences
         if not managed.trusts(own.issuer, own.subject, audience):
             code, other = _other(managed, own.subject, own.issuer)
-            evidence = (
-                f"{code}: no federated credential of {parse_arm_id(identity.resource_id).name} trusts {own.subject} "
-                f"of {own.issuer} for the audience {audience}{other}"
-            )
-            yield Fault(evidence=evidence, fix=world.repair)
+            name, place = parse_arm_id(identity.resource_id).name, f"{own.subject} of {own.issuer}"
+            yield fault(world, "no trust", code=code, name=name, place=place, audience=audience, other=other)
 
 
 def _other(managed: SeenManagedIdentity, subject: str, issuer: str) -> tuple[str, str]:
@@ -119,4 +109,4 @@ def exchange(world: StackWorld, identity: FederatedIdentity) -> Iterator[Fault]:
             continue
         report = entry(entry(world.control_planes, identity.cluster).reports, pod.name)
         error = report.sign_in.error or report.proof.error or "it has not signed in yet"
-        yield Fault(evidence=f"{pod.name}: {error}", fix=f"{world.command('up')} makes the probe and its token again")
+        yield fault(world, "no exchange", pod=pod.name, error=error)

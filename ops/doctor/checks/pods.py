@@ -22,6 +22,7 @@ from ops.doctor.checks.check import (
     START_KUBELET,
     Fault,
     Stage,
+    fault,
     last_warning,
     mounting_pods,
     of_cluster_side,
@@ -124,21 +125,15 @@ def mount(world: StackWorld, identity: Identity) -> Iterator[Fault]:
         mount = mounts.get(pod.name)
         if mount is None or not mount.is_mounted:
             reason = _last_warning(plane, pod.name, _MOUNT)
-            yield Fault(
-                evidence=f"the driver has mounted nothing in {pod.name}: {reason}",
-                fix=_fix(world, identity, reason),
-            )
+            yield fault(world, "not mounted", pod=pod.name, reason=reason, fix=_fix(world, identity, reason))
             continue
         current = entry(world.secrets, identity.secret)
         version = mount.versions.get(f"secret/{identity.secret}")
         if current is None or version == current.version or world.now - current.created < _polled_within(world):
             continue
         reason = _last_warning(plane, pod.name, _ROTATION)
-        yield Fault(
-            evidence=f"{pod.name} has version {version} mounted, the vault has {current.version} since "
-            f"{current.created:%Y-%m-%d %H:%M} UTC: {reason}",
-            fix=_fix(world, identity, reason),
-        )
+        fix, of = _fix(world, identity, reason), {"pod": pod.name, "version": version, "reason": reason}
+        yield fault(world, "old version", current=current.version, since=current.created, fix=fix, **of)
 
 
 def _polled_within(world: StackWorld) -> timedelta:
@@ -181,9 +176,8 @@ def volume(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     for mount in identity.mounts:
         own = youngest_pods(pods, mount)
         if not own:
-            scale = f"`kubectl --namespace {identity.namespace} scale deployment {mount.deployment} --replicas 1`"
-            evidence = f"there is no pod of the Deployment {mount.deployment} in {identity.namespace}"
-            yield Fault(evidence=evidence, fix=f"{fix}, or {scale}" if is_ours else fix)
+            of = {"deployment": mount.deployment, "namespace": identity.namespace, "fix": fix}
+            yield fault(world, "no pod of ours" if is_ours else "no pod", **of)
         for pod in own:
             yield from (Fault(evidence=f"{pod.name}: {reason}", fix=fix) for reason in _wrong(identity, mount, pod))
 
@@ -247,14 +241,12 @@ def path(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     for mount, pod, report in reports_of(world, identity):
         error, expected = report.sign_in.error, identity.file_of(mount)
         actual = report.file
-        if actual is not None and actual != expected:
-            evidence = f"{pod.name} expects its credential at {actual}; it is mounted at {expected}"
-        elif error and not report.expires and not error.startswith(REFUSED_DOCUMENT):
-            evidence = f"{pod.name}: {' '.join(error.split())}"
-        else:
-            continue
         where = f"the Secret {mount.config.secret}" if mount.config else f"the Deployment {mount.deployment}"
-        yield Fault(evidence=evidence, fix=f"{world.repair} writes {where} in {identity.namespace} again")
+        of = {"pod": pod.name, "where": where, "namespace": identity.namespace}
+        if actual is not None and actual != expected:
+            yield fault(world, "another file", actual=actual, expected=expected, **of)
+        elif error and not report.expires and not error.startswith(REFUSED_DOCUMENT):
+            yield fault(world, "no file", error=" ".join(error.split()), **of)
 
 
 # The driver polls, then the loader polls its file, as in `mount`.
@@ -264,25 +256,21 @@ _LOAD_TIMEOUT: Final = timedelta(minutes=10)
 @of_identity(Stage.DOCUMENT, Part.REPORTS, Part.CONTROL_PLANES, Part.SECRETS)
 def document(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether the loader accepts the mounted document, and it is the identity's own; its content is never read."""
-    fix = renewal(world, identity)
     for _, pod, report in reports_of(world, identity):
-        error = report.sign_in.error or ""
+        error, of = report.sign_in.error or "", {"pod": pod.name, "renewal": renewal(world, identity)}
         if error.startswith(REFUSED_DOCUMENT):
-            yield Fault(evidence=f"{pod.name} cannot use {identity.secret}: {' '.join(error.split())}", fix=fix)
+            yield fault(world, "refused document", secret=identity.secret, error=" ".join(error.split()), **of)
             continue
         client, expires, thumbprint = report.client_id, report.expires, report.thumbprint
         secret = entry(world.secrets, identity.secret)
         if client and client.lower() != identity.client_id.lower():
-            evidence = f"{pod.name} loaded the credential of client {client}; the identity is {identity.client_id}"
+            yield fault(world, "document of another client", actual=client, expected=identity.client_id, **of)
         elif expires and expires <= world.now:
-            evidence = f"{pod.name} loaded a credential that expired at {rfc3339.render(expires)}"
+            yield fault(world, "expired document", date=rfc3339.render(expires), **of)
         elif (
             thumbprint
             and identity.thumbprint not in (None, thumbprint)
             and secret is not None
             and world.now - secret.created >= _LOAD_TIMEOUT
         ):
-            evidence = f"{pod.name} loaded the certificate {thumbprint}; the stack delivered {identity.thumbprint}"
-        else:
-            continue
-        yield Fault(evidence=evidence, fix=fix)
+            yield fault(world, "old document", actual=thumbprint, expected=identity.thumbprint, **of)

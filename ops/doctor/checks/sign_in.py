@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
+from http import HTTPStatus
 from typing import Final
 
 from identity.credentials import rfc3339
 from identity.credentials.symptom import Family
 from identity.credentials.symptoms import find
-from ops.doctor.checks.check import Fault, Stage, of_identity, of_principal, of_symptom, renewal, reports_of, role_fault
-from ops.world.expected import ExpectedAccess, GrantedPrincipal, Identity
+from ops.doctor.checks.check import (
+    Fault,
+    Stage,
+    fault,
+    of_identity,
+    of_principal,
+    of_symptom,
+    renewal,
+    reports_of,
+    role_fault,
+)
+from ops.world.expected import GrantedPrincipal, Identity
 from ops.world.seen import NotReadError, Part, SeenRoleDefinition, StackWorld, entry
 
 
@@ -22,30 +33,17 @@ def registration(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     client, application = identity.client_id, entry(world.applications, identity.client_id)
     rotate = ("rotate", "--identity", f"{identity.cluster}/{identity.identity}")
     if application is None:
-        yield Fault(
-            evidence=f"Entra ID has no application with the client id {client}",
-            fix=f"{world.command('recover')} creates another one, with a new credential and its roles",
-        )
-        return
-    if application.is_enabled is None:
-        yield Fault(evidence=f"the application {client} has no service principal", fix=world.repair)
+        yield fault(world, "no application", client=client)
+    elif application.is_enabled is None:
+        yield fault(world, "no service principal", client=client)
     elif not application.is_enabled:
-        yield Fault(
-            evidence=f"the service principal of {client} is disabled",
-            fix=f"`az ad sp update --id {client} --set accountEnabled=true`",
-        )
-    elif identity.thumbprint is not None and identity.thumbprint not in application.certificates:
-        yield Fault(
-            evidence=f"the certificate {identity.thumbprint} is not registered on the application {client}",
-            # It may have been removed after a leak, and the vault still has its key.
-            fix=f"if it was removed because its key leaked, {world.command(*rotate, '--revoke', '--now')}; otherwise "
-            f"{world.command(*rotate, '--register')}",
-        )
-    elif identity.thumbprint is not None and (end := application.certificates[identity.thumbprint]) <= world.now:
-        yield Fault(
-            evidence=f"the registration of {identity.thumbprint} ended at {rfc3339.render(end)}",
-            fix=renewal(world, identity),
-        )
+        yield fault(world, "service principal disabled", client=client)
+    elif (thumbprint := identity.thumbprint) is not None and thumbprint not in application.certificates:
+        revoke, register = world.command(*rotate, "--revoke", "--now"), world.command(*rotate, "--register")
+        yield fault(world, "not registered", thumbprint=thumbprint, client=client, revoke=revoke, register=register)
+    elif thumbprint is not None and (end := application.certificates[thumbprint]) <= world.now:
+        date = rfc3339.render(end)
+        yield fault(world, "registration ended", thumbprint=thumbprint, date=date, renewal=renewal(world, identity))
 
 
 _UNREACHED: Final = "let the pod reach the authority: check its network policies, proxy and DNS"
@@ -70,11 +68,7 @@ def added_credentials(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether the identity's application has only the credentials that the stack gave it."""
     application = entry(world.applications, identity.client_id) if identity.generation is not None else None
     if application is not None and application.added:
-        yield Fault(
-            evidence=f"somebody added to the application {identity.client_id}: {'; '.join(application.added)}",
-            fix=f"if it is not meant to be there, remove it: `az ad app credential delete --id {identity.client_id} "
-            "--key-id <id>`, `az ad app federated-credential delete` for a federated credential",
-        )
+        yield fault(world, "added credentials", client=identity.client_id, added="; ".join(application.added))
 
 
 @of_principal(Stage.PROOF_CALL, Part.ROLES)
@@ -102,9 +96,9 @@ def actions(world: StackWorld, identity: GrantedPrincipal) -> Iterator[Fault]:
     """
     if not identity.accesses:
         return
-    needed = entry(world.definitions, identity.role_guid)
+    needed, guid = entry(world.definitions, identity.role_guid), identity.role_guid
     if needed is None:
-        raise NotReadError(f"the role {identity.role_guid} with its actions does not exist in this cloud")
+        raise NotReadError(f"the role {guid} with its actions does not exist in this cloud")
     types = {access.type for access in identity.accesses}
     actions: dict[str | None, list[Action]] = {}
     for permission in needed.permissions:
@@ -118,11 +112,11 @@ def actions(world: StackWorld, identity: GrantedPrincipal) -> Iterator[Fault]:
         if missing:
             names = ", ".join(f"{name} (data)" if is_data else name for name, is_data in missing)
             held = ", ".join(dict.fromkeys(f'"{role.name}"' for role in roles)) or "none"
-            yield Fault(
-                evidence=f"the principal {access.principal_id} lacks {names} at {access.scope}; its roles there and "
-                f"above: {held}",
-                fix=_fix(world, identity, access, roles),
-            )
+            lacking = {"principal": access.principal_id, "actions": names, "scope": access.scope, "held": held}
+            if custom := next((role.name for role in roles if role.is_custom), None):
+                yield fault(world, "missing actions of a custom role", custom=custom, role=guid, **lacking)
+            else:
+                yield fault(world, "missing actions", **lacking)
 
 
 def _place(action: str, types: Iterable[str]) -> str | None:
@@ -149,22 +143,6 @@ def _matches(patterns: Iterable[str], action: str) -> bool:
     return any(fnmatchcase(action.lower(), pattern.lower()) for pattern in patterns)
 
 
-def _fix(world: StackWorld, identity: GrantedPrincipal, access: ExpectedAccess, roles: list[SeenRoleDefinition]) -> str:
-    custom = next((role.name for role in roles if role.is_custom), None)
-    if custom is None:
-        return f"{world.repair}; Azure takes up to ten minutes to apply a role"
-    return (
-        f'put the actions back into the custom role: `az role definition list --name "{custom}"` prints it, and '
-        f"`az role definition update --role-definition <file>` writes it; or assign production's role beside "
-        f"it: `az role assignment create --role {identity.role_guid} --assignee-object-id {access.principal_id} "
-        f"--assignee-principal-type ServicePrincipal --scope {access.scope}`"
-    )
-
-
-_FORBIDDEN: Final = 403
-_NOT_FOUND: Final = 404
-
-
 @of_identity(Stage.PROOF_CALL, Part.REPORTS, Part.CONTROL_PLANES)
 def proof_call(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether the probe's last call, which only the identity's own role grants, was granted."""
@@ -172,10 +150,11 @@ def proof_call(world: StackWorld, identity: Identity) -> Iterator[Fault]:
         if report.proof.ok or not report.sign_in.ok:
             continue
         error = " ".join((report.proof.error or "it has not called yet").split())
-        if report.proof.status == _FORBIDDEN:
-            fix = "the roles exist: wait ten minutes for Azure, then check for a deny assignment or a network rule"
-        elif report.proof.status == _NOT_FOUND:
-            fix = f"the resource does not exist: correct the hosted cluster's configuration, then {world.command('up')}"
-        else:
-            fix = "let the pod reach the service: check its network policies, proxy and DNS"
-        yield Fault(evidence=f"{pod.name}: {report.proof.action or 'the proof call'}: {error}", fix=fix)
+        action = report.proof.action or "the proof call"
+        match report.proof.status:
+            case HTTPStatus.FORBIDDEN:
+                yield fault(world, "denied proof call", pod=pod.name, action=action, error=error)
+            case HTTPStatus.NOT_FOUND:
+                yield fault(world, "proof call without a resource", pod=pod.name, action=action, error=error)
+            case _:
+                yield fault(world, "failed proof call", pod=pod.name, action=action, error=error)

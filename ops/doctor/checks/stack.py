@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from identity.credentials.symptom import az_login
-from ops.doctor.checks.check import Fault, Stage, of_stack
+from ops.doctor.checks.check import Fault, Stage, fault, of_stack
 from ops.stack.environment import is_local
 from ops.world.reader import AZURE, CLUSTER
 from ops.world.seen import NotReadError, Part, SeenLock, StackWorld, Unread, known
@@ -22,9 +22,7 @@ def state(world: StackWorld) -> Iterator[Fault]:
     if isinstance(world.state, Unread):
         if not isinstance(world.configuration, Unread) and world.configuration.prevents_sign_in:
             raise NotReadError(world.state.why)
-        why = textwrap.shorten(world.state.why, _LONGEST_ERROR, placeholder=" ...")
-        # The commands' errors name the remedy (`ops/stack/failures.py`, `ops/stack/state_file.py`).
-        yield Fault(evidence=why, fix="correct what the error names, then run the doctor again")
+        yield fault(world, "no state", why=textwrap.shorten(world.state.why, _LONGEST_ERROR, placeholder=" ..."))
 
 
 def _age(world: StackWorld, lock: SeenLock) -> str:
@@ -40,14 +38,8 @@ def _age(world: StackWorld, lock: SeenLock) -> str:
 def lock(world: StackWorld) -> Iterator[Fault]:
     """Whether a run holds the stack's lock, and since when."""
     for lock in known(world.locks):
-        if lock.runs:
-            state, fix = "which still runs", f"wait until it ends, or interrupt it (Ctrl-C), then {world.command('up')}"
-        elif lock.runs is None:
-            state = "which this machine cannot see"
-            fix = f"wait until it ends; if you are sure that it has ended, {world.command('recover', '--unlock')}"
-        else:
-            continue
-        yield Fault(evidence=f"locked for {_age(world, lock)} by {lock.owner}, {state}", fix=fix)
+        if lock.runs is not False:
+            yield fault(world, "locked" if lock.runs else "locked elsewhere", age=_age(world, lock), owner=lock.owner)
 
 
 @of_stack(Stage.BACKEND, Part.LOCKS)
@@ -55,17 +47,14 @@ def abandoned_lock(world: StackWorld) -> Iterator[Fault]:
     """Whether a killed run has left its lock, and the stack incomplete."""
     for lock in known(world.locks):
         if lock.runs is False:
-            yield Fault(
-                evidence=f"locked for {_age(world, lock)} by {lock.owner}, which was killed",
-                fix=world.command("recover"),
-            )
+            yield fault(world, "abandoned lock", age=_age(world, lock), owner=lock.owner)
 
 
 @of_stack(Stage.BACKEND, Part.STATE)
 def pending_operations(world: StackWorld) -> Iterator[Fault]:
     """Whether a killed engine left pending operations in the state."""
     if pending := known(world.state).pending:
-        yield Fault(evidence=f"interrupted operations: {', '.join(pending)}", fix=world.command("recover"))
+        yield fault(world, "pending operations", pending=", ".join(pending))
 
 
 @of_stack(Stage.BACKEND, Part.HISTORY)
@@ -73,23 +62,16 @@ def last_run(world: StackWorld) -> Iterator[Fault]:
     """Whether a run of all resources has completed since the last one that failed after a change."""
     run = known(world.last_run)
     if run is not None and run.has_failed:
+        fix = world.command("down" if run.kind == "destroy" else "up")
         command = "up" if run.kind == "update" else run.kind
-        yield Fault(
-            evidence=f"`pulumi {command}`, begun at {run.started}, failed, and none of all resources has completed "
-            "since: the stack may be incomplete",
-            fix=world.command("down" if run.kind == "destroy" else "up"),
-        )
+        yield fault(world, "failed run", command=command, started=run.started, fix=fix)
 
 
 @of_stack(Stage.BACKEND, Part.DECRYPTION)
 def decryption(world: StackWorld) -> Iterator[Fault]:
     """Whether the stack's secrets provider decrypts the secrets in its state."""
     if (refusal := known(world.decryption)) is not None:
-        yield Fault(
-            evidence=refusal,
-            fix="set PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE to the stack's own passphrase; with a "
-            "key, check that `secretsprovider` and `encryptedkey` of the stack's file are those of the state",
-        )
+        yield fault(world, "no decryption", refusal=refusal)
 
 
 @of_stack(Stage.ACCESS, Part.SIGN_IN, hides=CLUSTER | AZURE)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from identity.credentials import rfc3339
 from identity.credentials.certificate_rules import CLOCK_SKEW
-from ops.doctor.checks.check import Fault, Stage, of_identity, of_stack, renewal, role_fault
+from ops.doctor.checks.check import Fault, Stage, fault, of_identity, of_stack, renewal, role_fault
 from ops.world.expected import Identity, StateRole
 from ops.world.seen import NotReadError, Part, StackWorld, entry, known
 
@@ -19,21 +19,12 @@ def vault(world: StackWorld) -> Iterator[Fault]:
         return  # a stack of self-managed clusters may have none
     name, vault = state.vault_name, known(world.vault)
     if vault is None:
-        yield Fault(
-            evidence=f"there is no vault {name} in its resource group",
-            fix=f"if it was deleted, `az keyvault recover --name {name}`, otherwise {world.repair}",
-        )
+        yield fault(world, "no vault", name=name)
         return
     if vault.tenant_id.lower() != state.tenant_id.lower():
-        yield Fault(
-            evidence=f"the vault {name} trusts the tenant {vault.tenant_id}; the stack's is {state.tenant_id}",
-            fix=f"`az keyvault update --name {name} --set properties.tenantId={state.tenant_id}`",
-        )
+        yield fault(world, "vault of another tenant", name=name, actual=vault.tenant_id, tenant=state.tenant_id)
     if not vault.uses_roles:
-        yield Fault(
-            evidence=f"the vault {name} uses access policies, so role assignments have no effect",
-            fix=f"`az keyvault update --name {name} --enable-rbac-authorization true`",
-        )
+        yield fault(world, "access policies", name=name)
     if (own := state.own_vault) is None:
         return
     for setting, actual, expected in (
@@ -41,7 +32,7 @@ def vault(world: StackWorld) -> Iterator[Fault]:
         (f"the default action of {name} for other networks", vault.default_action, own.default_action),
     ):
         if actual.lower() != expected.lower():
-            yield Fault(evidence=f"{setting} is {actual}; the stack has set {expected}", fix=world.repair)
+            yield fault(world, "vault setting", setting=setting, actual=actual, expected=expected)
 
 
 @of_stack(Stage.VAULT, Part.ROLES, Part.STATE)
@@ -62,32 +53,20 @@ def secret(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether the identity's secret is in the vault, enabled, valid, and as the stack delivered it."""
     vault, name = known(world.state).vault_name, identity.secret
     secret = entry(world.secrets, name)
-    of = f"--vault-name {vault} --name {name}"
     if secret is None:
-        yield Fault(
-            evidence=f"there is no secret {name} in {vault}",
-            fix=f"if it was deleted, `az keyvault secret recover {of}`, then {world.repair}",
-        )
+        yield fault(world, "no secret", name=name, vault=vault)
         return
     new_credential = renewal(world, identity)
     if not secret.enabled:
-        yield Fault(
-            evidence=f"the current version of {name} ({secret.version}) is disabled",
-            fix=f"`az keyvault secret set-attributes {of} --enabled true`",
-        )
+        yield fault(world, "secret disabled", name=name, vault=vault, version=secret.version)
     elif secret.expires is not None and secret.expires <= world.now:
-        yield Fault(evidence=f"{name} expired at {rfc3339.render(secret.expires)}", fix=new_credential)
+        yield fault(world, "secret expired", name=name, date=rfc3339.render(secret.expires), renewal=new_credential)
     elif secret.not_before is not None and secret.not_before > world.now + CLOCK_SKEW:
-        yield Fault(
-            evidence=f"{name} is not valid before {rfc3339.render(secret.not_before)}",
-            fix=f"`az keyvault secret set-attributes {of} --not-before <date>`, with the begin of its certificate"
-            + (f", which {world.command('renew')} names" if identity.generation is not None else ""),
-        )
-    elif secret.thumbprint and identity.thumbprint and secret.thumbprint != identity.thumbprint:
-        yield Fault(
-            evidence=f"{name} has the certificate {secret.thumbprint}; the stack delivered {identity.thumbprint}",
-            fix=f"{world.repair}; if it still differs, {new_credential}",
-        )
+        named = f", which {world.command('renew')} names" if identity.generation is not None else ""
+        date = rfc3339.render(secret.not_before)
+        yield fault(world, "secret of the future", name=name, vault=vault, date=date, named=named)
+    elif (actual := secret.thumbprint) and (expected := identity.thumbprint) and actual != expected:
+        yield fault(world, "another certificate", name=name, actual=actual, expected=expected, renewal=new_credential)
 
 
 @of_identity(Stage.VAULT, Part.ROLES)
@@ -100,7 +79,5 @@ def _unreadable(world: StackWorld, roles: Iterable[StateRole], name: str) -> Ite
     """The faults of the key-vault-user's roles on the vault, or on the secret, of that name."""
     for role in roles:
         if evidence := role_fault(world, role):
-            yield Fault(
-                evidence=f"the key-vault-user {known(world.state).key_vault_user} may not read {name}: {evidence}",
-                fix=f"{world.repair}; Azure takes up to ten minutes to apply a role",
-            )
+            reader = known(world.state).key_vault_user
+            yield fault(world, "no reader", reader=reader, name=name, evidence=evidence)
