@@ -10,7 +10,7 @@ import base64
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from string import Template
 from typing import Final
@@ -24,11 +24,11 @@ from ops.graph.model import (
     Health,
     IdentityGraph,
     NodeKind,
+    element,
     escaped,
     first_expiry,
     icon,
     no_cluster,
-    sentence,
 )
 
 _PAGE: Final = Path(__file__).parent / "page"
@@ -47,75 +47,61 @@ def document(graph: IdentityGraph) -> str:
         stack=escaped(graph.stack),
         at=escaped(rfc3339.render(graph.at)),
         summary="".join(_summary(graph)),
-        clusters="".join(_option(node.name) for node in graph.clusters),
-        identities="".join(map(_option, dict.fromkeys(node.name for node in graph.of_kind(NodeKind.IDENTITY)))),
-        unread="".join(_unread(graph)),
-        dates="".join(_dates(graph)),
-        empty="" if graph.clusters else f'<p class="nothing">{escaped(no_cluster(graph.stack))}</p>',
+        clusters=_options(graph.clusters),
+        identities=_options(graph.of_kind(NodeKind.IDENTITY)),
+        unread=_unread(graph),
+        dates=_dates(graph),
+        empty="" if graph.clusters else element("nothing", text=no_cluster(graph.stack)),
         cards="".join(_card(graph, node) for node in graph.clusters),
         data=_data(graph),
     )
 
 
+def _options(nodes: Iterable[GraphNode]) -> str:
+    """Each name once."""
+    return "".join(element("option", name=name) for name in dict.fromkeys(node.name for node in nodes))
+
+
 def _summary(graph: IdentityGraph) -> Iterator[str]:
     identities = graph.of_kind(NodeKind.IDENTITY)
-    yield f"<li><b>{len(graph.clusters)}</b> hosted cluster{'' if len(graph.clusters) == 1 else 's'}</li>"
-    yield f"<li><b>{len(identities)}</b> {'identity' if len(identities) == 1 else 'identities'}</li>"
-    counts = Counter(node.health for node in identities)
+    number, counts = len(graph.clusters), Counter(node.health for node in identities)
+    yield element("hosted clusters", number=number, plural="" if number == 1 else "s")
+    yield element("identities", number=len(identities), word="identity" if len(identities) == 1 else "identities")
     for health in Health:
-        if number := counts[health]:
-            yield f"<li>{icon(health)} <b>{number}</b> {HEALTHS[health]}</li>"
-    if number := counts[None]:
-        yield f'<li><span class="square unreported"></span> <b>{number}</b> of the guest cluster</li>'
+        if counts[health]:
+            yield element("health", icon=icon(health), number=counts[health], health=HEALTHS[health])
+    if counts[None]:
+        yield element("unreported", number=counts[None])
 
 
-def _dates(graph: IdentityGraph) -> Iterator[str]:
-    if len(graph.clusters) > 1 and (rows := svg.of_fleet(graph)):
-        label = "First renewal and first expiry of each hosted cluster"
-        drawing = svg.timeline(rows, graph.at).element(label, _TIMELINE)
-        yield f'<details class="dates"><summary>Renewals and expiries</summary>{drawing}</details>'
+def _dates(graph: IdentityGraph) -> str:
+    if len(graph.clusters) < 2 or not (rows := svg.of_fleet(graph)):
+        return ""
+    label = "First renewal and first expiry of each hosted cluster"
+    return element("dates", drawing=svg.timeline(rows, graph.at).element(label, _TIMELINE))
 
 
-def _unread(graph: IdentityGraph) -> Iterator[str]:
-    if graph.unread:
-        lines = "".join(f"<li>{escaped(reason)}</li>" for reason in graph.unread)
-        yield f'<details class="unread"><summary>Not read: {len(graph.unread)}</summary><ul>{lines}</ul></details>'
-
-
-def _option(name: str) -> str:
-    return f'<option value="{escaped(name)}">{escaped(name)}</option>'
+def _unread(graph: IdentityGraph) -> str:
+    lines = [element("reason", reason=reason) for reason in graph.unread]
+    return element("unread", number=len(lines), lines=lines) if lines else ""
 
 
 def _card(graph: IdentityGraph, cluster: GraphNode) -> str:
     health = cluster.health or Health.UNKNOWN
+    expiry = first_expiry(graph.expiry(cluster.name), graph.at)
+    squares = [element("square", node=node) for node in graph.identities(cluster.name)]
     chains, dates = svg.of_cluster(graph, cluster.name)
-    label = f"hosted cluster {cluster.name}"
-    squares = "".join(
-        f'<span class="square {identity.health or "unreported"}" title="{escaped(sentence(identity))}"></span>'
-        for identity in graph.identities(cluster.name)
-    )
-    return (
-        f'<article class="cluster {health}" data-id="{escaped(cluster.id)}" '
-        f'data-cluster="{escaped(cluster.name)}">'
-        f'<h2><button type="button" class="head" aria-expanded="false" aria-label="{escaped(sentence(cluster))}">'
-        f'{icon(health)}<span class="cluster-name">{escaped(cluster.name)}</span>'
-        f'<span class="cluster-detail">{escaped(cluster.detail)}</span><span class="squares">{squares}</span>'
-        f'<span class="expiry">{escaped(first_expiry(graph.expiry(cluster.name), graph.at))}</span>'
-        '<span class="chevron" aria-hidden="true"></span></button></h2>'
-        '<template><p class="tools"><button type="button" class="png">Save PNG</button></p>'
-        f"{chains.element(f'Identities of the {label}', role='group')}"
-        f"{dates.element(f'Renewals and expiries of the {label}', _TIMELINE)}</template>"
-        '<div class="drawing" hidden></div></article>\n'
-    )
+    drawings = {
+        "chains": chains.element(f"Identities of the hosted cluster {cluster.name}", role="group"),
+        "dates": dates.element(f"Renewals and expiries of the hosted cluster {cluster.name}", _TIMELINE),
+    }
+    card = {"health": health, "icon": icon(health), "expiry": expiry, "squares": squares}
+    return element("hosted cluster", cluster=cluster, **card, **drawings)
 
 
 def _data(graph: IdentityGraph) -> str:
     """The JSON form, without a character that could end its element."""
-    document = {
-        **graph.to_json(),
-        "kinds": dict(KINDS),
-        "healths": dict(HEALTHS),
-    }
+    document = {**graph.to_json(), "kinds": dict(KINDS), "healths": dict(HEALTHS)}
     text = json.dumps(document, ensure_ascii=True, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

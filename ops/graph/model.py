@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
+from string import Formatter
 from typing import Any, Final, Self, TypeAlias
 from urllib.parse import quote
 from xml.sax.saxutils import escape
@@ -109,6 +110,17 @@ class GraphNode:
     renew_after: datetime | None = None
     facts: Facts = ()
 
+    @property
+    def sentence(self) -> str:
+        """The node for a screen reader."""
+        health = HEALTHS[self.health] if self.health else ""
+        return ", ".join(filter(None, [f"{KINDS[self.kind]} {self.name}", self.detail, health, self.reason]))
+
+    @property
+    def shown_health(self) -> str:
+        """Its health as a class of elements; `unreported` for a node without one."""
+        return self.health or "unreported"
+
     @classmethod
     def part(cls, kind: NodeKind, owner: ResourceOwner, name: str) -> Self:
         """A part of an identity's chain, whose id follows from these; the rest is to be added."""
@@ -204,23 +216,34 @@ class IdentityGraph:
 _FORBIDDEN: Final = re.compile("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufdcf\ufdf0-\ufffd\U00010000-\U0010ffff]")
 
 
-def mark(health: Health, x: float, y: float) -> str:
-    """The mark of a health, in a circle of radius 8 with its middle at a point."""
-    return (
-        f'<g class="mark {health}" transform="translate({number(x)} {number(y)})"><circle r="8"/>'
-        f'<path d="{TABLES["marks"][health]}"/></g>'
-    )
+class Markup(str):
+    """Elements in HTML or SVG."""
 
 
-def icon(health: Health) -> str:
-    return (
-        f'<svg class="icon" viewBox="-9 -9 18 18" width="18" height="18" aria-hidden="true">{mark(health, 0, 0)}</svg>'
-    )
+class _MarkupFormatter(Formatter):
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """Elements as they are, a length to a tenth of a pixel, and everything else escaped."""
+        match value:
+            case Markup():
+                return value
+            case float():
+                return f"{value:.1f}".removesuffix(".0")
+            case [*elements]:
+                return "".join(elements)
+        return escaped(format(value, format_spec))
 
 
-def number(value: float) -> str:
-    """A length, to a tenth of a pixel."""
-    return f"{value:.1f}".removesuffix(".0")
+def element(name: str, /, **words: object) -> Markup:
+    """A row of `page/elements.yaml` with the words for its braces; a list of elements is one word."""
+    return Markup(_MarkupFormatter().vformat(ELEMENTS[name], (), words))
+
+
+def mark(health: Health, x: float = 0, y: float = 0) -> Markup:
+    return element("mark", health=health, x=x, y=y, path=TABLES["marks"][health])
+
+
+def icon(health: Health) -> Markup:
+    return element("icon", mark=mark(health))
 
 
 def escaped(text: str) -> str:
@@ -228,8 +251,14 @@ def escaped(text: str) -> str:
     return escape(_FORBIDDEN.sub("\ufffd", text), {'"': "&quot;", "'": "&#39;"})
 
 
+def _read(name: str) -> Mapping[str, Any]:
+    table: Mapping[str, Any] = yaml_text.load((Path(__file__).parent / name).read_text(encoding="utf-8"))
+    return table
+
+
+ELEMENTS: Final[Mapping[str, str]] = _read("page/elements.yaml")
 # Words for the kinds and the healths, a mark for each health, and Mermaid's shapes, arrows and colours.
-TABLES: Final[Mapping[str, Any]] = yaml_text.load(Path(__file__).with_name("tables.yaml").read_text(encoding="utf-8"))
+TABLES: Final = _read("tables.yaml")
 KINDS: Final[Mapping[str, str]] = TABLES["kinds"]
 HEALTHS: Final[Mapping[str, str]] = TABLES["healths"]
 
@@ -249,12 +278,6 @@ def no_cluster(stack: str) -> str:
         f"The stack {stack} has no hosted cluster. Add one to hostedClusters in Pulumi.{stack}.yaml, then run "
         f".venv/bin/idstack up --stack {stack}."
     )
-
-
-def sentence(node: GraphNode) -> str:
-    """A node for a screen reader."""
-    health = HEALTHS[node.health] if node.health else ""
-    return ", ".join(filter(None, [f"{KINDS[node.kind]} {node.name}", node.detail, health, node.reason]))
 
 
 def first_expiry(date: datetime | None, now: datetime) -> str:

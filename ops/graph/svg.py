@@ -20,9 +20,7 @@ from ops.graph.layout import (
     NAME_SIZE,
     PAD,
     Box,
-    Chip,
     Drawing,
-    Frame,
     Line,
     draw,
     fitted,
@@ -32,13 +30,12 @@ from ops.graph.model import (
     GraphNode,
     Health,
     IdentityGraph,
+    Markup,
     NodeKind,
-    escaped,
+    element,
     first_expiry,
     mark,
     no_cluster,
-    number,
-    sentence,
 )
 
 _COLUMNS: Final = 4
@@ -53,63 +50,49 @@ class Picture:
 
     width: float
     height: float
-    content: str
+    content: Sequence[Markup]
     cluster: str = ""
 
-    def element(self, label: str, attributes: str = 'class="graph"', role: str = "img") -> str:
+    def element(self, label: str, attributes: str = 'class="graph"', role: str = "img") -> Markup:
         """The drawing as an element of the page; empty without a height."""
         if not self.height:
-            return ""
-        width, height = number(self.width), number(self.height)
-        return (
-            f'<svg {attributes} viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="{role}" '
-            f'aria-label="{escaped(label)}">\n{self.content}</svg>\n'
-        )
+            return Markup()
+        return element("svg", **vars(self), label=label, attributes=Markup(attributes), role=role)
 
 
 def overview(graph: IdentityGraph) -> Picture:
     rows = -(-len(graph.clusters) // _COLUMNS)
     width = 2 * _MARGIN + _COLUMNS * (_WIDTH + _GAP) - _GAP
     height = 2 * _MARGIN + _HEADER + rows * (_HEIGHT + _GAP) - _GAP
-    return Picture(width, height, "".join(_overview(graph, width)))
+    return Picture(width, height, list(_overview(graph, width)))
 
 
-def _overview(graph: IdentityGraph, width: float) -> Iterator[str]:
+def _overview(graph: IdentityGraph, width: float) -> Iterator[Markup]:
     vaults = ", ".join(node.name for node in graph.of_kind(NodeKind.VAULT))
     title = fitted(f"{len(graph.clusters)} hosted clusters of the stack {graph.stack}", 16, width - 2 * _MARGIN)
     note = fitted(f"secrets in {vaults}, fetched as the key-vault-user", DETAIL_SIZE, width - 2 * _MARGIN)
-    yield f'<text class="title" x="{number(_MARGIN)}" y="36">{escaped(title)}</text>\n'
-    yield f'<text class="detail" x="{number(_MARGIN)}" y="56">{escaped(note)}</text>\n'
+    yield element("overview", x=_MARGIN, title=title, note=note)
     for index, cluster in enumerate(graph.clusters):
         x = _MARGIN + index % _COLUMNS * (_WIDTH + _GAP)
         y = _MARGIN + _HEADER + index // _COLUMNS * (_HEIGHT + _GAP)
         yield _overview_card(graph, cluster, x, y)
 
 
-def _overview_card(graph: IdentityGraph, cluster: GraphNode, x: float, y: float) -> str:
-    room = _WIDTH - 2 * PAD
-    identities = graph.identities(cluster.name)
+def _overview_card(graph: IdentityGraph, cluster: GraphNode, x: float, y: float) -> Markup:
+    room, identities = _WIDTH - 2 * PAD, graph.identities(cluster.name)
     step = min(_SQUARE + 4, room / max(len(identities), 1))
-    squares = "".join(
-        f'<rect class="square {identity.health or "unreported"}" x="{number(PAD + index * step)}" y="50" '
-        f'width="{number(min(_SQUARE, step))}" height="{number(_SQUARE)}" rx="2.5">'
-        f"<title>{escaped(sentence(identity))}</title></rect>"
-        for index, identity in enumerate(identities)
-    )
-    name = escaped(fitted(cluster.name, NAME_SIZE, room - MARK))
-    detail = escaped(fitted(cluster.detail, DETAIL_SIZE, room - MARK, is_name=False))
-    expiry = escaped(fitted(first_expiry(graph.expiry(cluster.name), graph.at), DETAIL_SIZE, room, is_name=False))
-    return (
-        f'<g class="node {cluster.kind} {cluster.health}" transform="translate({number(x)} {number(y)})" '
-        f'data-id="{escaped(cluster.id)}" role="img">'
-        f"<title>{escaped(sentence(cluster))}</title>"
-        f'<rect class="card" width="{number(_WIDTH)}" height="{number(_HEIGHT)}" rx="7"/>'
-        f'<text class="name" x="{number(PAD)}" y="24">{name}</text>'
-        f'<text class="detail" x="{number(PAD)}" y="40">{detail}</text>'
-        f"{squares}"
-        f'<text class="detail" x="{number(PAD)}" y="79">{expiry}</text>'
-        f"{mark(cluster.health or Health.UNKNOWN, _WIDTH - PAD - 6, 26)}</g>\n"
-    )
+    squares = [
+        element("overview square", node=node, x=PAD + index * step, width=min(_SQUARE, step), height=_SQUARE)
+        for index, node in enumerate(identities)
+    ]
+    texts = {
+        "name": fitted(cluster.name, NAME_SIZE, room - MARK),
+        "detail": fitted(cluster.detail, DETAIL_SIZE, room - MARK, is_name=False),
+        "expiry": fitted(first_expiry(graph.expiry(cluster.name), graph.at), DETAIL_SIZE, room, is_name=False),
+    }
+    marked = mark(cluster.health or Health.UNKNOWN, _WIDTH - PAD - 6, 26)
+    size = {"width": _WIDTH, "height": _HEIGHT, "pad": PAD}
+    return element("overview card", node=cluster, x=x, y=y, squares=squares, mark=marked, **texts, **size)
 
 
 # More hosted clusters are drawn as an overview.
@@ -120,99 +103,59 @@ _STYLE: Final = Path(__file__).parent / "page/graph.css"
 def document(graph: IdentityGraph) -> str:
     """An SVG file, which follows the viewer's light or dark scheme."""
     if not graph.clusters:
-        content = f'<text class="name" x="20" y="36">{escaped(no_cluster(graph.stack))}</text>\n'
-        pictures = [Picture(WIDTH, 60.0, content)]
+        pictures = [Picture(WIDTH, 60.0, [element("nothing drawn", text=no_cluster(graph.stack))])]
     elif len(graph.clusters) > WHOLE:
         pictures = [overview(graph), timeline(of_fleet(graph), graph.at)]
     else:
         pictures = [picture for cluster in graph.clusters for picture in of_cluster(graph, cluster.name)]
-    content, y = "", 0.0
+    parts, y = [], 0.0
     for picture in pictures:
-        cluster = f' data-cluster="{escaped(picture.cluster)}"' if picture.cluster else ""
-        content += f'<g transform="translate(0 {number(y)})"{cluster}>\n{picture.content}</g>\n'
+        cluster = element("of cluster", cluster=picture.cluster) if picture.cluster else ""
+        parts.append(element("part", y=y, cluster=cluster, content=picture.content))
         y += picture.height
     title = f"Identities of the stack {graph.stack}"
-    whole = (
-        f"<title>{escaped(title)}</title>\n<style>{_STYLE.read_text(encoding='utf-8')}</style>\n"
-        f'<rect class="canvas" width="100%" height="100%"/>\n{content}'
-    )
+    whole = element("file", title=title, style=Markup(_STYLE.read_text(encoding="utf-8")), parts=parts)
     width = max(WIDTH, *(picture.width for picture in pictures))
-    return Picture(width, y, whole).element(title, 'xmlns="http://www.w3.org/2000/svg" class="graph"')
+    return Picture(width, y, [whole]).element(title, 'xmlns="http://www.w3.org/2000/svg" class="graph"')
 
 
 def of_cluster(graph: IdentityGraph, cluster: str) -> tuple[Picture, Picture]:
     """The chains of a hosted cluster, and the dates of its certificates."""
     drawing = draw(graph.only(cluster))
-    chains = Picture(drawing.width, drawing.height, "".join(_chains(drawing)), cluster)
+    chains = Picture(drawing.width, drawing.height, list(_chains(drawing)), cluster)
     return chains, timeline(certificates(graph, cluster), graph.at)
 
 
-def _chains(drawing: Drawing) -> Iterator[str]:
-    for x, name in drawing.headings:
-        yield f'<text class="heading" x="{number(x)}" y="30">{escaped(name)}</text>\n'
+def _chains(drawing: Drawing) -> Iterator[Markup]:
+    yield from (element("heading", x=x, y=30, text=name) for x, name in drawing.headings)
     if drawing.note is not None:
-        yield f'<text class="heading" x="{number(drawing.note[0])}" y="45">{escaped(drawing.note[1])}</text>\n'
-    yield from map(_frame, drawing.frames)
-    yield f'<g class="edges">\n{"".join(map(_line, drawing.lines))}</g>\n'
-    yield from map(_card, drawing.boxes)
+        yield element("heading", x=drawing.note[0], y=45, text=drawing.note[1])
+    yield from (element("frame", frame=frame) for frame in drawing.frames)
+    yield element("edges", lines=[element("line", edge=line.edge, path=_path(line)) for line in drawing.lines])
+    for box in drawing.boxes:
+        yield from _card(box)
 
 
-def _frame(frame: Frame) -> str:
-    x, y, width, height = map(number, (frame.x, frame.y, frame.width, frame.height))
-    place = f'x="{x}" y="{y}" width="{width}" height="{height}" rx="10"'
-    return f'<rect class="frame" {place} data-owner="{escaped(frame.owner)}"/>\n'
-
-
-def _line(line: Line) -> str:
-    edge = line.edge
-    return (
-        f'<path class="edge {edge.relation}" d="{_path(line)}" data-source="{escaped(edge.source)}" '
-        f'data-target="{escaped(edge.target)}"/>\n'
-    )
-
-
-def _path(line: Line) -> str:
+def _path(line: Line) -> Markup:
     (x, y), (end_x, end_y) = line.begin, line.end
     if abs(y - end_y) < 0.5:
-        return f"M{number(x)} {number(y)}H{number(end_x)}"
+        return element("level", x=x, y=y, end_x=end_x)
     middle, radius = end_x - line.gap / 2, 8.0 if end_y > y else -8.0
     if line.is_angular:
-        return (
-            f"M{number(x)} {number(y)}H{number(middle - 8)}q8 0 8 {number(radius)}"
-            f"V{number(end_y - radius)}q0 {number(radius)} 8 {number(radius)}H{number(end_x)}"
-        )
-    return (
-        f"M{number(x)} {number(y)}H{number(end_x - line.gap)}"
-        f"C{number(middle)} {number(y)} {number(middle)} {number(end_y)} {number(end_x)} {number(end_y)}"
-    )
+        return element("branch", x=x, y=y, bend=middle - 8, radius=radius, turn=end_y - radius, end_x=end_x)
+    return element("curve", x=x, y=y, begin=end_x - line.gap, middle=middle, end_x=end_x, end_y=end_y)
 
 
-def _card(box: Box) -> str:
-    node = box.node
-    health = f" {node.health}" if node.health else ""
-    size = f'width="{number(box.width)}" height="{number(box.height)}"'
-    return (
-        f'<g class="node {node.kind}{health}" transform="translate({number(box.x)} {number(box.y)})" '
-        f'data-id="{escaped(node.id)}" role="button">'
-        f"<title>{escaped(sentence(node))}</title>"
-        f'<rect class="card" {size} rx="7"/>{"".join(_texts(box))}'
-        f"{mark(node.health, box.width - PAD - 4, box.height / 2) if node.health else ''}</g>\n"
-        f"{''.join(_chip(box, chip) for chip in box.chips)}"
-    )
+def _card(box: Box) -> Iterator[Markup]:
+    node, texts = box.node, list(_texts(box))
+    marked = mark(node.health, box.width - PAD - 4, box.height / 2) if node.health else ""
+    yield element("card", box=box, node=node, health=f" {node.health}" if marked else "", texts=texts, mark=marked)
+    for chip in box.chips:
+        place = {"x": box.x + chip.x, "y": box.y + chip.y, "height": CHIP_HEIGHT, "radius": CHIP_HEIGHT / 2}
+        yield element("chip", chip=chip, pad=CHIP_PAD, **place)
 
 
-def _chip(box: Box, chip: Chip) -> str:
-    node, place = chip.node, f"translate({number(box.x + chip.x)} {number(box.y + chip.y)})"
-    size = f'width="{number(chip.width)}" height="{number(CHIP_HEIGHT)}" rx="{number(CHIP_HEIGHT / 2)}"'
-    return (
-        f'<g class="node {node.kind}" transform="{place}" data-id="{escaped(node.id)}" role="button">'
-        f"<title>{escaped(sentence(node))}</title>"
-        f'<rect class="card" {size}/>'
-        f'<text class="chip" x="{number(CHIP_PAD)}" y="11">{escaped(chip.text)}</text></g>\n'
-    )
-
-
-def _texts(box: Box) -> Iterator[str]:
+def _texts(box: Box) -> Iterator[Markup]:
     """The name in one or two lines, and the detail below the name."""
     texts = [("name", line) for line in box.lines]
     if box.node.detail:
@@ -220,7 +163,7 @@ def _texts(box: Box) -> Iterator[str]:
         texts.append(("detail", fitted(box.node.detail, DETAIL_SIZE, room, is_name=False)))
     baselines = [20.0, 36.0] if len(texts) > 1 or box.chips else [27.0]
     for (role, text), y in zip(texts, baselines, strict=False):
-        yield f'<text class="{role}" x="{number(PAD)}" y="{number(y)}">{escaped(text)}</text>'
+        yield element("text", role=role, x=PAD, y=y, text=text)
 
 
 WIDTH: Final = 1390.0
@@ -267,10 +210,10 @@ def of_fleet(graph: IdentityGraph) -> list[TimelineRow]:
 
 def timeline(rows: Sequence[TimelineRow], now: datetime) -> Picture:
     height = _HEADING + len(rows) * _ROW + _MARGIN
-    return Picture(WIDTH, height, "".join(_timeline(rows, now))) if rows else Picture(WIDTH, 0.0, "")
+    return Picture(WIDTH, height, list(_timeline(rows, now))) if rows else Picture(WIDTH, 0.0, ())
 
 
-def _timeline(rows: Sequence[TimelineRow], now: datetime) -> Iterator[str]:
+def _timeline(rows: Sequence[TimelineRow], now: datetime) -> Iterator[Markup]:
     dates = [now, *(row.expires for row in rows), *(row.renew_after for row in rows if row.renew_after)]
     begin, end = min(dates), max(dates)
     end = max(end, begin + timedelta(days=1))
@@ -279,27 +222,23 @@ def _timeline(rows: Sequence[TimelineRow], now: datetime) -> Iterator[str]:
         return _BEGIN + (date - begin) / (end - begin) * (_END - _BEGIN)
 
     bottom = _HEADING + len(rows) * _ROW - 4
-    yield f'<text class="heading" x="{number(_MARGIN)}" y="26">Renewals and expiries</text>\n'
-    yield _renewal(_NAMES + 16, 22) + f'<text class="detail" x="{number(_NAMES + 26)}" y="26">renewal due</text>\n'
-    yield _expiry(_NAMES + 116, 22) + f'<text class="detail" x="{number(_NAMES + 126)}" y="26">expiry</text>\n'
+    yield element("key", x=_MARGIN)
     for month in _months(begin, end):
-        x = number(place(month))
-        yield f'<path class="month" d="M{x} {number(_HEADING - 8)}V{number(bottom)}"/>'
-        yield f'<text class="detail" x="{x}" y="{number(_HEADING - 12)}">{month:%Y-%m}</text>\n'
-    yield f'<path class="now" d="M{number(place(now))} 32V{number(bottom)}"><title>{now:%Y-%m-%d}</title></path>\n'
+        yield element("month", x=place(month), top=_HEADING - 8, bottom=bottom, y=_HEADING - 12, month=month)
+    yield element("now", x=place(now), bottom=bottom, now=now)
     for index, row in enumerate(rows):
         y = _HEADING + index * _ROW + _ROW / 2
         due = max(min(row.renew_after or row.expires, row.expires), begin)
-        name = escaped(fitted(row.name, DETAIL_SIZE, _NAMES - _MARGIN))
-        renewal = f"renewal due {row.renew_after:%Y-%m-%d}, " if row.renew_after else ""
-        yield (
-            f'<g class="certificate {row.health(now)}"><title>{escaped(row.name)}: {renewal}'
-            f"expiry {row.expires:%Y-%m-%d}</title>"
-            f'<text class="detail" x="{number(_MARGIN)}" y="{number(y + 4)}">{name}</text>'
-            f"{_bar('current', place(min(now, due)), place(due), y)}{_bar('due', place(due), place(row.expires), y)}"
-            f"{_renewal(place(due), y) if row.renew_after else ''}{_expiry(place(row.expires), y)}"
-            f'<text class="detail" x="{number(_END + 14)}" y="{number(y + 4)}">{row.expires:%Y-%m-%d}</text></g>\n'
-        )
+        due_x, end_x = place(due), place(row.expires)
+        parts = [
+            element("bar", kind="current", x=place(min(now, due)), y=y - 2, width=due_x - place(min(now, due))),
+            element("bar", kind="due", x=due_x, y=y - 2, width=end_x - due_x),
+            *([element("renewal", x=due_x, y=y)] if row.renew_after else []),
+            element("expiry", x=end_x, y=y - 5),
+        ]
+        due_at = f"renewal due {row.renew_after:%Y-%m-%d}, " if row.renew_after else ""
+        name, places = fitted(row.name, DETAIL_SIZE, _NAMES - _MARGIN), {"x": _MARGIN, "y": y + 4, "date_x": _END + 14}
+        yield element("certificate", row=row, health=row.health(now), due=due_at, name=name, parts=parts, **places)
 
 
 def _months(begin: datetime, end: datetime) -> Iterator[datetime]:
@@ -308,15 +247,3 @@ def _months(begin: datetime, end: datetime) -> Iterator[datetime]:
     step = -(-(end.year * 12 + end.month - first) // _MOST_TICKS) or 1
     for month in range(first, end.year * 12 + end.month, step):
         yield datetime(month // 12, month % 12 + 1, 1, tzinfo=UTC)
-
-
-def _bar(kind: str, begin: float, end: float, y: float) -> str:
-    return f'<rect class="{kind}" x="{number(begin)}" y="{number(y - 2)}" width="{number(end - begin)}" height="4"/>'
-
-
-def _renewal(x: float, y: float) -> str:
-    return f'<circle class="renewal" cx="{number(x)}" cy="{number(y)}" r="4"/>'
-
-
-def _expiry(x: float, y: float) -> str:
-    return f'<path class="expiry" d="M{number(x)} {number(y - 5)}l5 5-5 5-5-5z"/>'

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from identity.catalogue import CONTROL_PLANE
 from ops.graph import html, mermaid, svg
-from ops.graph.model import Health, IdentityGraph
+from ops.graph.model import ELEMENTS, Health, IdentityGraph
 from tests.unit.golden_report import reviewed_file
 from tests.unit.ops.graph_world import NOW, GraphWorld, fifty_clusters, one_cluster, small_cluster
 
@@ -78,6 +78,13 @@ def test_a_small_stack_is_as_reviewed() -> None:
     reviewed_file(GOLDEN / "small.json", json.dumps(graph.to_json(), indent=2) + "\n")
     reviewed_file(GOLDEN / "small.svg", without_style(svg.document(graph)))
     reviewed_file(GOLDEN / "small.mmd", mermaid.document(graph))
+
+
+def test_every_element_is_one_of_a_drawing_or_a_page() -> None:
+    modules = Path(svg.__file__).parent.glob("*.py")
+    used = {name for file in modules for name in re.findall(r'\belement\(\s*"([a-z ]+)"', file.read_text("utf-8"))}
+
+    assert used == set(ELEMENTS)
 
 
 def test_many_clusters_are_one_node_each() -> None:
@@ -213,7 +220,7 @@ def test_rows_are_the_certificates_of_a_cluster_or_the_first_dates_of_each_of_a_
 @given(st.lists(st.tuples(DAYS, st.none() | DAYS), min_size=1, max_size=5))
 def test_everything_is_drawn_within_the_axis(dates: list[tuple[datetime, datetime | None]]) -> None:
     rows = [svg.TimelineRow("x", renewal, expiry) for expiry, renewal in dates]
-    drawn = svg.timeline(rows, NOW).content
+    drawn = "".join(svg.timeline(rows, NOW).content)
 
     bars = re.findall(r'<rect class="\w+" x="([-\d.]+)" y="[\d.]+" width="([-\d.]+)"', drawn)
     assert all(float(width) >= 0 and float(x) >= 246 and float(x) + float(width) <= 1290.2 for x, width in bars)
