@@ -14,19 +14,10 @@ from typing import Final
 
 from pygraphviz import AGraph
 
-from ops.graph.model import GraphEdge, GraphNode, IdentityGraph, NodeKind, Relation
+from ops.graph.model import TABLES, GraphEdge, GraphNode, IdentityGraph, NodeKind, Relation
 
 ELLIPSIS: Final = "…"
-# Advance widths of DejaVu Sans, for the characters from blank to `~`, in thousandths of the font size. It is the widest
-# of the fonts that browsers use for `system-ui`.
-_WIDTHS: Final = (
-    *(318, 401, 460, 838, 636, 950, 780, 275, 390, 390, 500, 838, 318, 361, 318, 337),
-    *(636, 636, 636, 636, 636, 636, 636, 636, 636, 636, 337, 337, 838, 838, 838, 531),
-    *(1000, 684, 686, 698, 770, 632, 575, 775, 752, 295, 295, 656, 557, 863, 748, 787),
-    *(603, 787, 695, 635, 611, 732, 684, 989, 685, 611, 685, 390, 337, 390, 838, 500),
-    *(500, 613, 635, 550, 635, 615, 352, 635, 634, 278, 278, 579, 278, 974, 634, 612),
-    *(635, 635, 411, 521, 392, 634, 592, 818, 592, 592, 525, 636, 337, 636, 838),
-)
+_WIDTHS: Final[Sequence[int]] = TABLES["advanceWidths"]
 _FIRST: Final = ord(" ")
 # The width of every other character; those of East Asia are square.
 _OTHER: Final = 1000
@@ -74,15 +65,8 @@ def shared_words(names: Iterable[str]) -> str:
     return words if number > 1 else ""
 
 
-# Headings of the columns, and the kinds in each.
-COLUMNS: Final[Mapping[str, tuple[NodeKind, ...]]] = {
-    "HostedCluster": (NodeKind.HOSTED_CLUSTER,),
-    "Identity": (NodeKind.IDENTITY,),
-    "Key Vault secret": (NodeKind.SECRET,),
-    "SecretProviderClass": (NodeKind.SECRET_PROVIDER_CLASS,),
-    "Pod or service account": (NodeKind.POD, NodeKind.SERVICE_ACCOUNT),
-    "Role at scopes": (NodeKind.ROLE,),
-}
+COLUMNS: Final[Mapping[str, Mapping[str, float]]] = TABLES["columns"]
+"""The widest cards in pixels, by heading and kind."""
 _COLUMN_OF: Final = {kind: index for index, kinds in enumerate(COLUMNS.values()) for kind in kinds}
 # The kind that a frame surrounds, by its owner's.
 _FRAMED: Final = {NodeKind.VAULT: NodeKind.SECRET, NodeKind.KEY_VAULT_USER: NodeKind.SECRET_PROVIDER_CLASS}
@@ -93,17 +77,6 @@ HEIGHT: Final = 46.0
 PAD: Final = 12.0
 MARK: Final = 24.0  # room for the mark of a health
 _NARROWEST: Final = 116.0
-# The longest names are those of Deployments; names of roles are words, which two lines hold. All columns together fit
-# the page in a window of 1440 pixels.
-_WIDEST: Final = {
-    NodeKind.HOSTED_CLUSTER: 168.0,
-    NodeKind.IDENTITY: 204.0,
-    NodeKind.SECRET_PROVIDER_CLASS: 276.0,
-    NodeKind.POD: 256.0,
-    NodeKind.SERVICE_ACCOUNT: 256.0,
-    NodeKind.ROLE: 224.0,
-}
-_WIDEST_OF_OTHERS: Final = 216.0
 _ROW_GAP, _COLUMN_GAP = 12.0, 32.0
 # Before the column of identities, where lines branch.
 _WIDER_GAPS: Final = {_COLUMN_OF[NodeKind.IDENTITY]: 8.0}
@@ -226,7 +199,8 @@ def _sizes(graph: IdentityGraph, nodes: Sequence[GraphNode], dropped: str) -> di
     }
     widths: dict[int, float] = {}
     for node in nodes:
-        column, widest = _COLUMN_OF[node.kind], _WIDEST.get(node.kind, _WIDEST_OF_OTHERS)
+        column = _COLUMN_OF[node.kind]
+        widest = list(COLUMNS.values())[column][node.kind]
         room = room_for_name(widest, node)
         name = max(width(line, NAME_SIZE) for line in _broken(names[node.id], node, room))
         ends = [chip.x + chip.width - PAD for chip in _chips(scopes.get(node.id, ()), room, 1)]

@@ -257,7 +257,7 @@ def _read(name: str) -> Mapping[str, Any]:
 
 
 ELEMENTS: Final[Mapping[str, str]] = _read("page/elements.yaml")
-# Words for the kinds and the healths, a mark for each health, and Mermaid's shapes, arrows and colours.
+# Words for the kinds and the healths, the marks, the columns of a drawing, and Mermaid's shapes, arrows and colours.
 TABLES: Final = _read("tables.yaml")
 KINDS: Final[Mapping[str, str]] = TABLES["kinds"]
 HEALTHS: Final[Mapping[str, str]] = TABLES["healths"]
