@@ -27,13 +27,13 @@ from identity.outputs import ManagedIdentityOutput, StackOutputs
 from identity.secrets_store import ADD_ON
 from ops.world.expected import StackState, VaultRecord
 from ops.world.seen import (
+    EXCEPTIONS,
     NOT_READ,
     AzureView,
     Part,
     SeenApplication,
     SeenIssuer,
     SeenManagedIdentity,
-    SeenPermission,
     SeenRoleDefinition,
     Unread,
     attempt,
@@ -240,12 +240,7 @@ def role_definition(azure: AzureClient, scope: str, guid: str) -> SeenRoleDefini
         name=properties["roleName"],
         is_custom=properties.get("type") == "CustomRole",
         permissions=tuple(
-            SeenPermission(
-                actions=tuple(permission.get("actions") or ()),
-                exceptions=tuple(permission.get("notActions") or ()),
-                data_actions=tuple(permission.get("dataActions") or ()),
-                data_exceptions=tuple(permission.get("notDataActions") or ()),
-            )
+            {key: tuple(permission.get(key) or ()) for pair in EXCEPTIONS.items() for key in pair}
             for permission in properties["permissions"]
         ),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -10,6 +10,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
+from identity import yaml_text
 from identity.azure.errors import AccessError
 from identity.azure.records import FederatedCredentialRecord, RoleAssignmentRecord, SecretMetadata
 from identity.credentials import rfc3339
@@ -155,23 +156,17 @@ class SeenAccess:
     is_read_only: bool
 
 
-@dataclass(frozen=True, kw_only=True)
-class SeenPermission:
-    """One entry of a role definition: it grants actions that match a pattern and none of its exceptions."""
-
-    actions: tuple[str, ...]
-    exceptions: tuple[str, ...]
-    data_actions: tuple[str, ...]
-    data_exceptions: tuple[str, ...]
+EXCEPTIONS: Final = {"actions": "notActions", "dataActions": "notDataActions"}
+"""The members of a permission in ARM: an entry grants what matches one of its patterns and none of its exceptions."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SeenRoleDefinition:
-    """A role definition in ARM; a custom one can be changed."""
+    """A role definition in ARM with its permissions; a custom one can be changed."""
 
     name: str
     is_custom: bool
-    permissions: tuple[SeenPermission, ...]
+    permissions: tuple[Mapping[str, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,26 +241,8 @@ class SeenWarning:
     last: datetime
 
 
-# The conditions that are False on a running cluster; every other one is True (openshift/hypershift at 3ee9615, names
-# in `api/hypershift/v1beta1/hostedcluster_conditions.go`, status in `support/conditions/conditions.go:12-35`).
-_EXPECTED_FALSE: Final = frozenset(
-    {
-        *("Progressing", "Degraded", "ClusterVersionProgressing", "ClusterVersionFailing", "EtcdRecoveryActive"),
-        *("ClusterSizeTransitionPending", "ClusterSizeTransitionRequired"),
-    }
-)
-# These may have any status on a running cluster.
-_ANY_STATUS: Final = frozenset(
-    {
-        *("ClusterVersionUpgradeable", "ClusterVersionRetrievedUpdates", "AutoNodeEnabled", "ClusterSizeComputed"),
-        *("CloudResourcesDestroyed", "HostedClusterDestroyed", "HostedClusterRestoredFromBackup"),
-        *("EtcdBackupSucceeded", "PublicEndpointExposed", "ValidAWSIdentityProvider", "ValidAWSKMSConfig"),
-    }
-)
-# Always shown: whether the cluster runs, and the conditions that depend on its identities.
-_SHOWN: Final = (
-    *("Available", "Progressing", "Degraded", "InfrastructureReady", "ValidConfiguration"),
-    *("ValidHostedControlPlaneConfiguration", "ValidOIDCConfiguration", "ValidAzureKMSConfig"),
+_CONDITIONS: Final[Mapping[str, Sequence[str]]] = yaml_text.load(
+    Path(__file__).with_name("conditions.yaml").read_text(encoding="utf-8")
 )
 
 
@@ -286,14 +263,14 @@ class HostedClusterCondition:
     @property
     def is_expected(self) -> bool:
         """Whether a running cluster has this status."""
-        if self.type in _ANY_STATUS or (self.is_unverifiable and self.status == "Unknown"):
+        if self.type in _CONDITIONS["anyStatus"] or (self.is_unverifiable and self.status == "Unknown"):
             return True
-        return self.status == ("False" if self.type in _EXPECTED_FALSE else "True")
+        return self.status == ("False" if self.type in _CONDITIONS["false"] else "True")
 
     @property
     def is_shown(self) -> bool:
         """Whether it is in the table: a main condition, or one with an unexpected status."""
-        return self.type in _SHOWN or not self.is_expected
+        return self.type in _CONDITIONS["shown"] or not self.is_expected
 
     def to_json(self) -> dict[str, Any]:
         return {

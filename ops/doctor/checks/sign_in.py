@@ -22,7 +22,7 @@ from ops.doctor.checks.check import (
     role_fault,
 )
 from ops.world.expected import GrantedPrincipal, Identity
-from ops.world.seen import NotReadError, Part, SeenRoleDefinition, StackWorld, entry
+from ops.world.seen import EXCEPTIONS, NotReadError, Part, SeenRoleDefinition, StackWorld, entry
 
 
 @of_identity(Stage.SIGN_IN, Part.APPLICATIONS)
@@ -84,7 +84,7 @@ _OF_THE_NETWORK: Final = tuple(
     f"microsoft.network/{type_}/"
     for type_ in ("virtualnetworks", "networksecuritygroups", "routetables", "natgateways", "dnszones")
 )
-Action = tuple[str, bool]  # as ARM writes it, and whether it is a data action
+Action = tuple[str, str]  # as ARM writes it, and the member of a permission that grants it
 
 
 @of_principal(Stage.PROOF_CALL, Part.ROLES)
@@ -102,15 +102,15 @@ def actions(world: StackWorld, identity: GrantedPrincipal) -> Iterator[Fault]:
     types = {access.type for access in identity.accesses}
     actions: dict[str | None, list[Action]] = {}
     for permission in needed.permissions:
-        for is_data, granted in ((False, permission.actions), (True, permission.data_actions)):
-            for name in granted:
-                actions.setdefault(_place(name.lower(), types), []).append((name, is_data))
+        for member in EXCEPTIONS:
+            for name in permission[member]:
+                actions.setdefault(_place(name.lower(), types), []).append((name, member))
     for access in identity.accesses:
         found = (entry(world.definitions, assignment.role) for assignment in entry(world.assignments, access.key))
         roles = [definition for definition in found if definition is not None]
         missing = [action for action in actions.get(access.type, ()) if not _grants(roles, action)]
         if missing:
-            names = ", ".join(f"{name} (data)" if is_data else name for name, is_data in missing)
+            names = ", ".join(f"{name} (data)" if member == "dataActions" else name for name, member in missing)
             held = ", ".join(dict.fromkeys(f'"{role.name}"' for role in roles)) or "none"
             lacking = {"principal": access.principal_id, "actions": names, "scope": access.scope, "held": held}
             if custom := next((role.name for role in roles if role.is_custom), None):
@@ -128,15 +128,12 @@ def _place(action: str, types: Iterable[str]) -> str | None:
 
 def _grants(roles: Iterable[SeenRoleDefinition], action: Action) -> bool:
     """Whether a role grants an action; exceptions hold in their own entry alone (azure-docs `role-definitions.md`)."""
-    name, is_data = action
-    pairs = (
-        (permission.data_actions, permission.data_exceptions)
-        if is_data
-        else (permission.actions, permission.exceptions)
+    name, member = action
+    return any(
+        _matches(permission[member], name) and not _matches(permission[EXCEPTIONS[member]], name)
         for role in roles
         for permission in role.permissions
     )
-    return any(_matches(granted, name) and not _matches(taken, name) for granted, taken in pairs)
 
 
 def _matches(patterns: Iterable[str], action: str) -> bool:

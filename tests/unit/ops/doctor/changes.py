@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Concatenate, Final, ParamSpec
@@ -17,7 +17,6 @@ from ops.world.seen import (
     SeenConfiguration,
     SeenContainer,
     SeenLock,
-    SeenPermission,
     SeenRun,
     StackWorld,
     Unread,
@@ -26,6 +25,7 @@ from ops.world.seen import (
 from tests.unit.ops.doctor import worlds
 from tests.unit.ops.doctor.worlds import CLUSTER, GUEST, Change, identity
 
+Permission = Mapping[str, tuple[str, ...]]
 # One whose certificate the stack issued, and one whose document was imported.
 ISSUED, IMPORTED = "cloudProvider", "ingress"
 # From the provider's and the driver's own words (docs/guides/troubleshooting.md).
@@ -157,7 +157,7 @@ def identity_role(world: StackWorld, /, **changes: str) -> StackWorld:
 
 
 @late
-def custom_role(world: StackWorld, change: Callable[[SeenPermission], SeenPermission]) -> StackWorld:
+def custom_role(world: StackWorld, change: Callable[[Permission], Permission]) -> StackWorld:
     """The identity has a custom role everywhere, made from its own; the state knows that role as the stack's."""
     own = identity(world, ISSUED)
     held = known(world.definitions[own.role_guid])
@@ -183,12 +183,13 @@ def at_a_second_vault(world: StackWorld) -> StackWorld:
     return replace(changed, assignments={**world.assignments, second.key: ()})
 
 
-def without_joining(permission: SeenPermission) -> SeenPermission:
-    return replace(permission, actions=tuple(action for action in permission.actions if "subnets/join" not in action))
+def without_joining(permission: Permission) -> Permission:
+    kept = tuple(action for action in permission["actions"] if "subnets/join" not in action)
+    return {**permission, "actions": kept}
 
 
-def all_but_subnets(permission: SeenPermission) -> SeenPermission:
-    return replace(permission, actions=("*",), exceptions=("Microsoft.Network/*/subnets/*",))
+def all_but_subnets(permission: Permission) -> Permission:
+    return {**permission, "actions": ("*",), "notActions": ("Microsoft.Network/*/subnets/*",)}
 
 
 def secret(**changes: Any) -> Change:

@@ -21,7 +21,6 @@ from ops.world.seen import (
     SeenApplication,
     SeenIssuer,
     SeenManagedIdentity,
-    SeenPermission,
     SeenRoleDefinition,
     Unread,
     known,
@@ -178,7 +177,7 @@ def test_a_principals_roles_are_read_at_its_places_with_their_definitions() -> N
     view = read(FakeAzure({name: {"properties": definition}}, assigned=[(principal, held)]), Part.ROLES)
 
     assert {view.assignments[access.key] for access in own.accesses} == {(RoleAssignmentRecord.of(held),)}
-    permission = SeenPermission(actions=("a/read",), exceptions=("b",), data_actions=("c",), data_exceptions=())
+    permission = {"actions": ("a/read",), "notActions": ("b",), "dataActions": ("c",), "notDataActions": ()}
     assert view.definitions[custom] == SeenRoleDefinition(name="Narrow", is_custom=True, permissions=(permission,))
     assert {own.role_guid for own in STATE.principals} <= view.definitions.keys()
 
