@@ -29,6 +29,7 @@ from ops.doctor.checks.check import CheckResult, ExitCode, Stage, diagnose, exit
 from ops.doctor.examination import CHECKS, checks_of
 from ops.doctor.report import document, report, summary
 from ops.stack.engine import Engine
+from ops.stack.errors import message
 from ops.world.reader import read_world
 
 T = TypeVar("T")
@@ -57,9 +58,8 @@ def _stage(name: str) -> Stage:
     try:
         return Stage(name)
     except ValueError:
-        raise typer.BadParameter(
-            f"there is no stage {name}{did_you_mean(name, Stage) or '.'} Stages: {', '.join(Stage)}"
-        ) from None
+        similar = did_you_mean(name, Stage) or "."
+        raise typer.BadParameter(f"there is no stage {name}{similar} Stages: {', '.join(Stage)}") from None
 
 
 def doctor(
@@ -93,9 +93,7 @@ def doctor(
     --wait: still), 3 if nothing is but some checks were not possible.
     """
     if watches and (as_json or waits):
-        raise typer.BadParameter(
-            "--watch is for a terminal; call `.venv/bin/idstack doctor --json` repeatedly, and use --wait in a pipeline"
-        )
+        raise typer.BadParameter(message("doctor.watch"))
     selection = selected(cluster, identity, pod)
     screen, engine = Screen(as_json), Engine(stack)
     chosen = [check for check in CHECKS if check.stage in stages] if stages else checks_of(selection)

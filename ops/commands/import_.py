@@ -89,11 +89,8 @@ def _adopt(engine: Engine, *arguments: str) -> None:
     lost = [step for step in steps if others.isdisjoint((step["urn"], type_of(step["urn"])))]
     if lost:
         engine.replace_state(before)
-        raise CommandError(
-            "nothing was adopted, because the next `up` would delete and recreate it: these inputs differ:",
-            *(f"- {name_of(step['urn'])}: {', '.join(step.get('replaceReasons') or ())}" for step in lost),
-            message("import.correct-or-delete", stack=engine.stack),
-        )
+        differing = [f"- {name_of(step['urn'])}: {', '.join(step.get('replaceReasons') or ())}" for step in lost]
+        raise CommandError(message("import.replaced", stack=engine.stack, inputs="\n".join(differing)))
 
 
 def _require_own(engine: Engine, type_token: str, name: str, id: str) -> None:

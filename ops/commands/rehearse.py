@@ -14,7 +14,7 @@ from ops.rehearsal import report
 from ops.rehearsal.run import PlannedRehearsal
 from ops.rehearsal.run import rehearse as run
 from ops.stack.environment import ROOT
-from ops.stack.errors import WrongUsageError, writing
+from ops.stack.errors import WrongUsageError, message, writing
 
 
 def rehearse(
@@ -55,7 +55,5 @@ def _operations(text: str) -> frozenset[Operation]:
     words = [word.strip() for word in text.split(",") if word.strip()]
     known = {operation.value: operation for operation in Operation}
     if unknown := [word for word in words if word not in known]:
-        raise WrongUsageError(
-            f"--forbid: found {', '.join(unknown)}; accepted: {', '.join(known)}, separated by commas"
-        )
+        raise WrongUsageError(message("rehearse.unknown", words=", ".join(unknown), known=", ".join(known)))
     return frozenset(known[word] for word in words)

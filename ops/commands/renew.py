@@ -113,10 +113,7 @@ class RenewalRun:
             plan = self.engine.proposed([*_targets(chosen), *refresh], self._environment)
             verdict = judge(chosen, plan, state, is_settled=is_settled)
             if not verdict.refused and verdict.blocked:
-                raise CommandError(
-                    "no certificate was renewed, because the plan has errors, or other changes than renewals:",
-                    *(f"  {reason}" for reason in verdict.blocked),
-                )
+                raise CommandError(message("renew.blocked"), *(f"  {reason}" for reason in verdict.blocked))
             if not verdict.refused:
                 return replace(verdict, refused=refused, failed=failed)
             refused |= verdict.refused

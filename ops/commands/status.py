@@ -187,6 +187,4 @@ def write_metrics(file: Path, metrics: bytes) -> None:
     try:
         replace_file(file, metrics.decode(), mode=_READABLE)
     except OSError as error:
-        raise CommandError(
-            f"--metrics {file}: {error.strerror or error}; does its directory exist, and can you write to it?"
-        ) from None
+        raise CommandError(message("status.unwritten", file=file, why=error.strerror or error)) from None

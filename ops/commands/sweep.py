@@ -50,10 +50,8 @@ def sweep(
     screen, engine = Screen(as_json), Engine(stack)
     settings, stacks = settings_of(engine), Stacks.read(engine)
     if yes and stacks.unread:
-        raise CommandError(
-            "nothing was deleted, because these stacks cannot be read and may have the resources: "
-            + "; ".join(f"{name} ({why})" for name, why in stacks.unread.items())
-        )
+        unread = "; ".join(f"{name} ({why})" for name, why in stacks.unread.items())
+        raise CommandError(message("sweep.unread", stacks=unread))
     project = project_name(engine.root)
     vault = None if engine.stack in stacks.unread else engine.outputs().get("keyVaultId")
     with deployer(engine) as azure:

@@ -15,7 +15,7 @@ from identity.aks.tokens import TokenCache
 from identity.credentials import rfc3339
 from identity.login_kinds import LoginKind
 from ops.commands.options import JsonOption, LoginOptions, Screen, with_options
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, message
 
 # The claims that are printed, in this order; a RoleBinding names the object id (oid).
 _PRINTED: Final = ("tid", "aud", "oid", "appid", "upn", "groups")
@@ -58,7 +58,5 @@ def _kind(kind: LoginKind | None, device_code: bool) -> LoginKind:
     if device_code:
         return LoginKind.DEVICE_CODE
     if kind is None:
-        raise CommandError(
-            f"--login is missing: one of {', '.join(LoginKind)}, or --device-code to let a person sign in"
-        )
+        raise CommandError(message("token.no-login", kinds=", ".join(LoginKind)))
     return kind

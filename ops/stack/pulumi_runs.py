@@ -89,9 +89,8 @@ class PulumiRuns:
         if ended.code != 0 and is_locked(ended.errors):
             raise self._failure(ended.errors, "", arguments[0])
         if ended.code < 0:
-            raise RunInterruptedError(
-                f"`pulumi {arguments[0]}` was killed by signal {-ended.code}. {settling(self.stack, arguments[0])}"
-            )
+            settled = settling(self.stack, arguments[0])
+            raise RunInterruptedError(f"`pulumi {arguments[0]}` was killed by signal {-ended.code}. {settled}")
         if ended.interrupted_by == STANDSTILL:
             raise CommandError(message("pulumi_runs.stood-still", command=arguments[0]))
         if ended.interrupted_by is not None:

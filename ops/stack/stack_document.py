@@ -23,9 +23,8 @@ def document_in(file: Path, name: str | None = None) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(
-            f"{name or file.name} cannot be read: {why_unreadable(error)}. Nothing was started"
-        ) from None
+        why = why_unreadable(error)
+        raise CommandError(f"{name or file.name} cannot be read: {why}. Nothing was started") from None
 
 
 def parsed(text: str, name: str) -> dict[str, Any]:

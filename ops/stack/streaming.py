@@ -20,7 +20,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from ops.stack.errors import WrongUsageError
+from ops.stack.errors import WrongUsageError, message
 from ops.stack.lock import is_locked, owners
 
 _STANDARD_OUTPUT: Final = 1
@@ -232,9 +232,7 @@ class Deadline:
         except ValueError:
             minutes = 0.0
         if not 0 < minutes < float("inf"):
-            raise WrongUsageError(
-                f'--time-limit: found "{text}"; accepted: minutes, a number greater than 0 such as 40'
-            )
+            raise WrongUsageError(message("streaming.time-limit", text=text))
         return cls(minutes, time.monotonic() + minutes * 60.0)
 
     @property
