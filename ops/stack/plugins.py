@@ -179,7 +179,7 @@ def _stated_version(executable: Path) -> str:
     """The version that the plugin reports; a phrase with spaces if it does not."""
     command = [str(_BIN / "real"), "version", str(executable)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_START_TIMEOUT, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_START_TIMEOUT)
     except subprocess.TimeoutExpired:
         return "does not answer as a provider plugin does"
     last = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
@@ -295,13 +295,7 @@ def _unpack(name: str, version: str, file: Path, environment: Mapping[str, str])
     command = ["pulumi", "plugin", "install", "resource", name, version, "--exact", "--file", str(file)]
     try:
         done = subprocess.run(
-            command,
-            env=dict(environment),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_UNPACK_TIMEOUT,
-            check=False,
+            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_UNPACK_TIMEOUT
         )
     except subprocess.TimeoutExpired:
         return f"`{' '.join(command)}` did not end within {_UNPACK_TIMEOUT:.0f} s"
