@@ -58,38 +58,26 @@ class LockedError(CommandError):
     def __init__(
         self, owners: Sequence[Owner], engines: StartedEngines, command: str, unreadable: Sequence[Path] = ()
     ) -> None:
-        self._stack = engines.stack
-        self._unreadable = unreadable
-        running = {owner: owner_runs(owner, engines, is_local=is_local(engines.stack)) for owner in owners}
-        self._elsewhere = [owner for owner, is_running in running.items() if is_running is None]
-        self._alive = [owner for owner, is_running in running.items() if is_running]
-        self._owners = owners
-        super().__init__(self._paragraph(command))
-
-    @property
-    def is_abandoned(self) -> bool:
+        stack, settled = engines.stack, settling(engines.stack, command)
+        running = {owner: owner_runs(owner, engines, is_local=is_local(stack)) for owner in owners}
+        elsewhere = [owner for owner, is_running in running.items() if is_running is None]
+        alive = [owner for owner, is_running in running.items() if is_running]
+        self.is_abandoned = bool(owners or unreadable) and not alive and not elsewhere
         """Whether every owner is known and none of them runs any more."""
-        return bool(self._owners or self._unreadable) and not self._alive and not self._elsewhere
-
-    @property
-    def is_unseen(self) -> bool:
+        self.is_unseen = not alive and not self.is_abandoned
         """Whether a process that this machine cannot see may hold the lock, and no known owner runs."""
-        return not self._alive and not self.is_abandoned
-
-    def _paragraph(self, command: str) -> str:
-        stack, settled = self._stack, settling(self._stack, command)
-        names = ", ".join(map(str, self._alive or self._elsewhere or self._owners))
-        if self._alive:
-            return f"the stack {stack} is locked by {names}, which still runs; wait until it ends"
-        if self._unreadable:
-            files = ", ".join(map(str, self._unreadable))
-            return message("lock.truncated", stack=stack, files=files, settled=settled)
-        if self.is_abandoned:
-            return f"the stack {stack} is still locked by {names}, which was killed. {settled}"
-        is_of_this_host = any(owner.is_of_this_host for owner in self._elsewhere)
-        why = message("lock.not-recorded" if is_of_this_host else "lock.not-seen")
-        recover = _recover(stack, command)
-        return message("lock.elsewhere", stack=stack, names=names or "another update", why=why, recover=recover)
+        names = ", ".join(map(str, alive or elsewhere or owners)) or "another update"
+        if alive:
+            said = f"the stack {stack} is locked by {names}, which still runs; wait until it ends"
+        elif unreadable:
+            said = message("lock.truncated", stack=stack, files=", ".join(map(str, unreadable)), settled=settled)
+        elif self.is_abandoned:
+            said = f"the stack {stack} is still locked by {names}, which was killed. {settled}"
+        else:
+            is_of_this_host = any(owner.is_of_this_host for owner in elsewhere)
+            why = message("lock.not-recorded" if is_of_this_host else "lock.not-seen")
+            said = message("lock.elsewhere", stack=stack, names=names, why=why, recover=_recover(stack, command))
+        super().__init__(said)
 
 
 def settling(stack: str, command: str) -> str:
