@@ -69,7 +69,10 @@ def init(
     Tenant and subscription are those of the login. A terminal prompts for missing options. An existing file stays as
     it is; an interrupted run continues.
     """
-    _check_name(stack)
+    if is_local(stack):
+        raise CommandError(message("init.local" if stack == LOCAL_STACK else "init.local-name", stack=stack))
+    if not _NAME.fullmatch(stack):
+        raise CommandError(message("init.name", stack=stack))
     asks = not yes and sys.stdin.isatty()
     screen, engine = Screen(as_json=False), Engine(stack)
     file = engine.file
@@ -108,13 +111,6 @@ def init(
     _pin(engine, screen, pin, asks=asks)
     for line in left_to_do(settings, stack):
         screen.console.print(line)
-
-
-def _check_name(stack: str) -> None:
-    if is_local(stack):
-        raise CommandError(message("init.local" if stack == LOCAL_STACK else "init.local-name", stack=stack))
-    if not _NAME.fullmatch(stack):
-        raise CommandError(message("init.name", stack=stack))
 
 
 def _key(stack: str, option: str | None, recorded: str | None) -> str | None:

@@ -25,7 +25,8 @@ def restore(
     screen = Screen(as_json)
     backup = backups.read(file, stack)
     engine = Engine(stack, output=screen.output)
-    is_written = engine.write_configuration(backup.configuration)
+    if is_written := not engine.file.exists():
+        engine.file.write_text(backup.configuration, encoding="utf-8")
     if engine.is_local:
         start_local_cloud(screen)
     backups.restore(engine, backup)

@@ -330,13 +330,6 @@ class Engine(PulumiRuns):
         except FileNotFoundError:
             raise no_such_stack(self.stack, self.root) from None
 
-    def write_configuration(self, text: str) -> bool:
-        """Write the stack's file if there is none; returns whether it did."""
-        if self.file.exists():
-            return False
-        self.file.write_text(text, encoding="utf-8")
-        return True
-
     def configure(self, values: Mapping[str, str]) -> None:
         """Set values in the stack's file by path (`hostedClusters[0].name`); its comments stay."""
         options = [word for path, value in values.items() for word in ("--plaintext", f"{path}={value}")]
