@@ -9,7 +9,7 @@ from identity.private_files import write_private
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, output_option
 from ops.stack import backup as backups
 from ops.stack.engine import Engine
-from ops.stack.errors import writing
+from ops.stack.errors import message, writing
 
 
 def backup(
@@ -23,10 +23,6 @@ def backup(
     path = output or Path(f"backup.{stack}.{stored.created:%Y%m%dT%H%M%SZ}.json")
     with writing("the backup"):
         write_private(path, stored.model_dump_json(indent=2) + "\n")
-    if as_json:
-        screen.document({"stack": stack, "file": str(path), "created": stored.date, "resources": len(stored.resources)})
-        return
-    screen.console.print(
-        f"{path} has the {len(stored.resources)} resources of {stack} at {stored.date}. If the backend is lost:\n"
-        f"  .venv/bin/idstack restore --stack {stack} {path}\n  .venv/bin/idstack recover --stack {stack}",
-    )
+    count = len(stored.resources)
+    document = {"stack": stack, "file": str(path), "created": stored.date, "resources": count}
+    screen.show(document, message("backup.written", file=path, count=count, stack=stack, date=stored.date))

@@ -111,8 +111,5 @@ def doctor(
         while exit_code(results := examine()) is ExitCode.BROKEN and (left := end - monotonic()) > 0:
             print(f"{summary(stack, results)}; again in {INTERVAL:g} s", file=sys.stderr, flush=True)
             sleep(min(INTERVAL, left))
-        if as_json:
-            screen.document(document(stack, results))
-        else:
-            screen.console.print(report(stack, results))
+        screen.show(document(stack, results), report(stack, results))
     raise typer.Exit(exit_code(results))

@@ -30,17 +30,14 @@ def explain(
     It needs no stack and no network. Replace words in angle brackets with your names; `idstack doctor` prints the same
     fixes with the names of your stack.
     """
-    screen, text = Screen(as_json), " ".join(words or ())
+    text = " ".join(words or ())
     named = [symptom for symptom in SYMPTOMS if symptom.name.lower() == text.lower()]
     # Those that a message matches, one of each family.
     rows = (named or [symptom for family in Family if (symptom := find(text, family))]) if text else SYMPTOMS
     if not rows:
         similar = did_you_mean(text, (symptom.name for symptom in SYMPTOMS)) or "."
         raise typer.BadParameter(message("explain.unknown", text=text, similar=similar))
-    if as_json:
-        screen.document([_document(row) for row in rows])
-    else:
-        screen.console.print(_explained(rows) if text else _list_by_family(rows), soft_wrap=True)
+    Screen(as_json).show([_document(row) for row in rows], _explained(rows) if text else _list_by_family(rows))
 
 
 def _explained(rows: Iterable[Symptom]) -> Text:

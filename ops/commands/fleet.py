@@ -74,11 +74,11 @@ def prepare(file: FileOption = DEFAULT, name: EnvironmentOption = None, as_json:
             if stack.name not in known:
                 Engine(stack.name, ROOT, screen.output).create()
                 created.append(stack.name)
-    if as_json:
-        screen.document({"written": written, "created": created})
-    else:
-        screen.console.print(f"files written: {', '.join(written) or 'none'}")
-        screen.console.print(f"stacks created: {', '.join(created) or 'none'}")
+    screen.show(
+        {"written": written, "created": created},
+        f"files written: {', '.join(written) or 'none'}",
+        f"stacks created: {', '.join(created) or 'none'}",
+    )
 
 
 _YES: Final = "--yes"
@@ -161,10 +161,7 @@ def status(file: FileOption = DEFAULT, name: EnvironmentOption = None, as_json: 
     screen = Screen(as_json)
     environments = chosen(file, name)
     statuses = [stack for environment in environments for stack in _statuses(environment, ROOT, screen.output)]
-    if as_json:
-        screen.document({"stacks": [stack.to_json() for stack in statuses]})
-    else:
-        screen.console.print(FittedTable([_line(stack) for stack in statuses]))
+    screen.show({"stacks": [stack.to_json() for stack in statuses]}, FittedTable([_line(stack) for stack in statuses]))
     if any(environment.operator for environment in environments):
         screen.console.print(message("fleet.operator", namespace=NAMESPACE))
     if unhealthy := [stack.stack.name for stack in statuses if not stack.is_healthy]:

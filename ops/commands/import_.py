@@ -216,16 +216,13 @@ def _write(
     stack, path = search.stack, search.output or Path(f"import.{search.stack}.json")
     with writing("the import file"):
         path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    screen = Screen(search.as_json)
-    if screen.as_json:
-        findings = [line.to_json() for line in lines]
-        screen.document({"stack": stack, "file": str(path), "configured": configured, "findings": findings})
-        return
-    console = screen.console
-    console.print(matching.table(lines))
-    for key, value in configured.items():
-        console.print(f"configured {key}: {value}")
-    console.print(message("import.found", file=path, stack=stack))
+    findings = [line.to_json() for line in lines]
+    Screen(search.as_json).show(
+        {"stack": stack, "file": str(path), "configured": configured, "findings": findings},
+        matching.table(lines),
+        *(f"configured {key}: {value}" for key, value in configured.items()),
+        message("import.found", file=path, stack=stack),
+    )
 
 
 @import_.command()

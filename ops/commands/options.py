@@ -244,6 +244,13 @@ class Screen:
     def document(self, document: Any) -> None:
         print(json.dumps(document, indent=2))
 
+    def show(self, document: Any, *texts: RenderableType) -> None:
+        """Print the document with `--json`, and each of the texts without."""
+        if self.as_json:
+            self.document(document)
+        for text in texts if not self.as_json else ():
+            self.console.print(text)
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:

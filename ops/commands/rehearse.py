@@ -35,17 +35,13 @@ def rehearse(
     It uses the stack's own configuration and needs no credential. Exits with 1 if there are findings.
     """
     forbidden = _operations(forbid)
-    screen = Screen(as_json)
     # The progress is not part of the report.
     plan = PlannedRehearsal(ROOT, stack, base, head, seed, os.environ)
     rehearsal = run(plan, Screen(as_json=True).console.print)
     if markdown is not None:
         with writing("the report"):
             markdown.write_text(report.markdown(rehearsal, forbidden), encoding="utf-8")
-    if as_json:
-        screen.document(rehearsal.to_json(forbidden))
-    else:
-        screen.console.print(report.screen(rehearsal, forbidden))
+    Screen(as_json).show(rehearsal.to_json(forbidden), report.screen(rehearsal, forbidden))
     if rehearsal.findings(forbidden):
         raise typer.Exit(1)
 

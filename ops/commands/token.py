@@ -45,11 +45,8 @@ def token(
     printed = {name: claims[name] for name in _PRINTED if name in claims} | {
         "expires": rfc3339.render(access_token.expires)
     }
-    screen = Screen(as_json)
-    if as_json:
-        screen.document(printed)
-    for name, value in printed.items() if not as_json else ():
-        screen.console.print(f"{name:8} {', '.join(value) if isinstance(value, list) else value}")
+    rows = ((name, ", ".join(value) if isinstance(value, list) else value) for name, value in printed.items())
+    Screen(as_json).show(printed, *(f"{name:8} {value}" for name, value in rows))
 
 
 def _kind(kind: LoginKind | None, device_code: bool) -> LoginKind:
