@@ -57,35 +57,24 @@ def hypershift(
         if script is not None:
             script.write_text(install_script(stack, outputs, exports), encoding="utf-8")
             script.chmod(0o755)
-    if as_json:
-        screen.document(
-            {
-                "stack": stack,
-                "definitions": list(DEFINITIONS),
-                "script": None if script is None else str(script),
-                "clusters": {
-                    hosted.name: {
-                        "install": list(install(outputs, is_managed=hosted.is_managed).arguments),
-                        "files": {flag: str(path) for flag, (path, _) in hosted.files.items()},
-                        "manifest": str(hosted.manifest[0]) if hosted.manifest else None,
-                        "createClusterAzure": list(hosted.create.arguments),
-                        "renderClusterAzure": list(hosted.render.arguments) if hosted.render else None,
-                    }
-                    for hosted in exports
-                },
+    document = {
+        "stack": stack,
+        "definitions": list(DEFINITIONS),
+        "script": None if script is None else str(script),
+        "clusters": {
+            hosted.name: {
+                "install": list(install(outputs, is_managed=hosted.is_managed).arguments),
+                "files": {flag: str(path) for flag, (path, _) in hosted.files.items()},
+                "manifest": str(hosted.manifest[0]) if hosted.manifest else None,
+                "createClusterAzure": list(hosted.create.arguments),
+                "renderClusterAzure": list(hosted.render.arguments) if hosted.render else None,
             }
-        )
-        return
-    for hosted in exports:
-        for path in hosted.texts:
-            screen.console.print(str(path))
-        for line in (*hosted.left_out(), *hosted.remarks()):
-            screen.console.print(line)
-    if script is not None:
-        screen.console.print(str(script))
-        return
+            for hosted in exports
+        },
+    }
+    lines = [line for hosted in exports for line in (*map(str, hosted.texts), *hosted.left_out(), *hosted.remarks())]
     # The HyperShift of one management cluster supports one kind of sign-in.
     kinds = dict.fromkeys(hosted.is_managed for hosted in exports)
     steps = [definitions(), *(str(install(outputs, is_managed=kind)) for kind in kinds)]
     steps += [str(command) for hosted in exports for command in (hosted.create, hosted.render) if command is not None]
-    screen.console.print("\n" + "\n\n".join(steps))
+    screen.show(document, *lines, "\n" + "\n\n".join(steps) if script is None else str(script))
