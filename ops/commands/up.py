@@ -121,24 +121,17 @@ class ProbeRows:
 
 def _show_sign_ins(stack: str, signed: ProbeRows, environment: LocalEnvironment, screen: Screen) -> None:
     """Print the tables of the probes; raises CommandError if one is not green."""
-    if screen.as_json:
-        now = datetime.now(UTC)
-        kinds = {plugin.name: plugin.kind for plugin in plugins.installed()}
-        document = {"stack": stack, "providers": kinds, "rows": [row.to_json(now) for row in signed.certificates]}
-        if signed.accounts:
-            document["serviceAccounts"] = [row.to_json() for row in signed.accounts]
-        screen.document(document)
-    elif not signed.probes:
-        screen.console.print("none: the stack has no hosted cluster; other stacks may name it in their sharedStack")
-    else:
-        tables = [sign_ins(signed.certificates)] if signed.certificates else []
-        if signed.accounts:
-            tables.append(tokens(signed.accounts))
-        tables[-1].caption = plugins.describe(plugins.installed())
-        for place, table in enumerate(tables):
-            if place:
-                screen.console.print()
-            screen.console.print(table)
+    now, providers = datetime.now(UTC), plugins.installed()
+    kinds = {plugin.name: plugin.kind for plugin in providers}
+    document = {"stack": stack, "providers": kinds, "rows": [row.to_json(now) for row in signed.certificates]}
+    tables = [sign_ins(signed.certificates)] if signed.certificates else []
+    if signed.accounts:
+        document["serviceAccounts"] = [row.to_json() for row in signed.accounts]
+        tables.append(tokens(signed.accounts))
+    if tables:
+        tables[-1].caption = plugins.describe(providers)
+    none = "none: the stack has no hosted cluster; other stacks may name it in their sharedStack"
+    screen.show(document, *([part for table in tables for part in ("", table)][1:] or [none]))
     failing = [row.identity for row in signed.certificates if not row.is_green]
     failing += [row.of.subject for row in signed.accounts if not row.probe.is_ready]
     if failing:
