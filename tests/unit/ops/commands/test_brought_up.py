@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from identity.checkout import UnreadableCheckoutError, git
-from ops.stack.brought_up import run_instead, work_tree
+from ops.commands.renew import run_instead, work_tree
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from tests.repositories import Repository
