@@ -6,7 +6,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, run
@@ -55,16 +55,7 @@ class PreviewError(CommandError):
 
 @dataclass(frozen=True)
 class Engine(PulumiRuns):
-    """The commands of the engine for one stack; each raises what `PulumiRuns` does.
-
-    The state is cached, because a process of `pulumi` takes about a second, and read again after a command that may
-    have changed it. `forget` is for the changes of others.
-    """
-
-    _read: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-
-    def forget(self) -> None:
-        self._read.clear()
+    """The commands of the engine for one stack; each raises what `PulumiRuns` does."""
 
     def once(self, key: str, read: Callable[[], T]) -> T:
         """A cached value; reads it if it is not cached."""
@@ -194,14 +185,6 @@ class Engine(PulumiRuns):
             if len(reasons) == 1:
                 raise
             raise CommandError("\n\n".join(reasons)) from None
-
-    def _stream(
-        self, *arguments: str, environment: Mapping[str, str] | None = None, standstill: Standstill | None = None
-    ) -> None:
-        try:
-            super()._stream(*arguments, environment=environment, standstill=standstill)
-        finally:
-            self.forget()
 
     def refresh(self) -> None:
         """`pulumi refresh`, unattended, which also clears pending operations."""

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from ops.stack import state_file
 from ops.stack.environment import ROOT, LocalPaths, is_local, local_paths, variables
@@ -32,6 +32,9 @@ class PulumiRuns:
     `beside` is another stack: this one is read in that stack's backend instead of its own. `caller` is the environment
     from which that of the commands is derived.
 
+    The state is cached, because a process of `pulumi` takes about a second, and read again after a command that may
+    have changed it. `forget` is for the changes of others.
+
     A failed run raises CommandError: `LockedError` if another engine has locked the stack, `StateDamagedError` if the
     state's file is truncated, `RunInterruptedError` after a signal or at the deadline.
     """
@@ -42,6 +45,7 @@ class PulumiRuns:
     deadline: Deadline | None = None
     beside: str | None = None
     caller: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False, compare=False)
+    _read: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def is_local(self) -> bool:
@@ -65,9 +69,13 @@ class PulumiRuns:
     def file(self) -> Path:
         return self.root / f"Pulumi.{self.stack}.yaml"
 
+    def forget(self) -> None:
+        self._read.clear()
+
     def _stream(
         self, *arguments: str, environment: Mapping[str, str] | None = None, standstill: Standstill | None = None
     ) -> None:
+        self.forget()
         command = ["pulumi", *arguments, "--stack", self.stack]
         whole = {**self.environment, **(environment or {})}
         if not self.is_local and arguments[0] in _ENCRYPTING:
