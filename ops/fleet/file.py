@@ -84,33 +84,29 @@ def _validate(settings: FleetSettings, report: FleetReport) -> None:
     stacks: dict[str, Place] = {}
     for index, environment in enumerate(settings.environments):
         place: Place = ("environments", index)
-        for at, name in _stack_names(environment, place):
+        names: dict[Place, str] = {}
+        if environment.shared is not None:
+            names[*place, "name"] = shared_stack_name(environment.name)
+        for number, cluster in enumerate(environment.clusters):
+            names[*place, "clusters", number, "name"] = cluster_stack_name(environment.name, cluster.name)
+        for at, name in names.items():
             first = stacks.setdefault(name, at)
             if first != at:
                 report.refuse_by_rule(at, name, "duplicate-stack-name", stack=name, first=path_of(first))
             elif is_local(name) != is_local(environment.name):
                 report.refuse_by_rule(at, name, "local-stack-name", stack=name)
             elif len(name) > LONGEST_STACK_NAME:
-                fields = {"most": LONGEST_STACK_NAME, "environment": path_of(place)}
-                report.refuse_by_rule(at, name, "stack-name-too-long", **fields)
+                report.refuse_by_rule(at, name, "stack-name-too-long", most=LONGEST_STACK_NAME)
         if environment.shared is None and not environment.clusters:
-            report.refuse_by_rule((*place, "clusters"), [], "no-stack", environment=path_of(place))
-        canaries, names = environment.waves.canaries, {cluster.name for cluster in environment.clusters}
+            report.refuse_by_rule((*place, "clusters"), [], "no-stack")
+        canaries, clusters = environment.waves.canaries, {cluster.name for cluster in environment.clusters}
         for number, canary in enumerate(canaries):
-            if canary not in names or canary in canaries[:number]:
-                at = (*place, "waves", "canaries", number)
-                report.refuse_by_rule(at, canary, "unknown-canary", environment=path_of(place))
+            if canary not in clusters or canary in canaries[:number]:
+                report.refuse_by_rule((*place, "waves", "canaries", number), canary, "unknown-canary")
         _validate_place_of_states(environment, place, report)
         for at, written, refused in _mappings(environment, place):
             for key in [key for key in written if key in refused]:
                 report.refuse_by_rule((*at, key), written[key], "written-by-the-fleet", instead=refused[key])
-
-
-def _stack_names(environment: EnvironmentSettings, place: Place) -> Iterator[tuple[Place, str]]:
-    if environment.shared is not None:
-        yield (*place, "name"), shared_stack_name(environment.name)
-    for index, cluster in enumerate(environment.clusters):
-        yield (*place, "clusters", index, "name"), cluster_stack_name(environment.name, cluster.name)
 
 
 def _mappings(
@@ -131,8 +127,7 @@ def _validate_place_of_states(environment: EnvironmentSettings, place: Place, re
     local = is_local(environment.name)
     cloud = environment.settings.get("cloud")
     if local != (cloud == LOCAL_CLOUD):
-        fields = {"local": LOCAL_CLOUD, "environment": path_of(place)}
-        report.refuse_by_rule((*place, "settings", "cloud"), cloud, "cloud-and-name", **fields)
+        report.refuse_by_rule((*place, "settings", "cloud"), cloud, "cloud-and-name", local=LOCAL_CLOUD)
     if local and environment.operator is not None:
         report.refuse_by_rule((*place, "operator"), {}, "local-operator")
     for key, value, what in (

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -41,8 +40,8 @@ from ops.stack.errors import CommandError
 LONGEST_STACK_NAME: Final = 36
 
 
-_FORMS: Final[Mapping[str, Mapping[str, str]]] = yaml_text.load(
-    Path(__file__).with_name("forms.yaml").read_text("utf-8")
+_FORMS, _RULES = (
+    yaml_text.load(Path(__file__).with_name(name).read_text(encoding="utf-8")) for name in ("forms.yaml", "rules.yaml")
 )
 
 
@@ -183,9 +182,15 @@ def _require_text_keys(value: Any, text: str) -> None:
 
 def _describe(error: ErrorDetails, report: FleetReport) -> None:
     place: Place = error["loc"]
+    *parents, key = place
     node = _FLEET.at(place)
     if node is None:
-        _refuse_unknown_key(place, report)
+        holder = _FLEET.at(tuple(parents))
+        known = holder.keys if holder else ()
+        close = similar(str(key), known)
+        fix = f"rename it to {path_of((*parents, close))}" if close else "remove it"
+        accepted = f"the keys {enumerate_words(known)}"
+        report.refuse(place, "a key that nothing reads", rule="unknown-key", accepted=accepted, fix=fix)
         return
     is_missing = error["type"] == "missing"
     value = None if is_missing else error["input"]
@@ -199,20 +204,6 @@ def _describe(error: ErrorDetails, report: FleetReport) -> None:
     if error["type"] == CREDENTIAL:
         value = {}  # not shown
     report.refuse(place, value, rule=rule, accepted=node.accepted, fix=fix, reason=reason)
-
-
-def _refuse_unknown_key(place: Place, report: FleetReport) -> None:
-    *parents, key = place
-    holder = _FLEET.at(tuple(parents))
-    known = holder.keys if holder else ()
-    close = similar(str(key), known)
-    report.refuse(
-        place,
-        "a key that nothing reads",
-        rule="unknown-key",
-        accepted=f"the keys {enumerate_words(known)}",
-        fix=f"rename it to {path_of((*parents, close))}" if close else "remove it",
-    )
 
 
 # The commands in the fixes of `identity/settings`: verb, path (maybe quoted), value.
@@ -243,12 +234,6 @@ class FleetFileError(CommandError):
         super().__init__(report_of(file, self.problems))
 
 
-@cache
-def _rules() -> dict[str, dict[str, str]]:
-    rules: dict[str, dict[str, str]] = yaml_text.load(Path(__file__).with_name("rules.yaml").read_text("utf-8"))
-    return rules
-
-
 @dataclass
 class FleetReport:
     """Collects problems; the same one in several stacks is one problem."""
@@ -268,8 +253,8 @@ class FleetReport:
 
     def refuse_by_rule(self, place: Place, value: object, rule: str, **fields: object) -> None:
         """Refuse a value of the fleet file in the words of `rules.yaml`."""
-        known = {"path": path_of(place), **fields}
-        self.refuse(place, value, rule=rule, **{key: text.format_map(known) for key, text in _rules()[rule].items()})
+        known = {"path": path_of(place), "environment": path_of(place[:2]), **fields}
+        self.refuse(place, value, rule=rule, **{key: text.format_map(known) for key, text in _RULES[rule].items()})
 
     def refuse_setting(self, problem: Problem, stack: str, place: Place, sources: Mapping[str, str]) -> None:
         """Refuse a setting of a stack, which the fleet file spells at `place`.

@@ -17,10 +17,7 @@ from ops.stack.environment import ROOT
 from ops.stack.errors import CommandError, message, writing
 
 HEADER: Final = "# Written by `idstack fleet render`; change the fleet file instead.\n"
-_CONTAINERFILE: Final = ROOT / "ops/fleet/workspace/Containerfile"
-_BASE: Final = ROOT / "ops/fleet/base.yaml"
-_IDENTITY: Final = ROOT / "ops/fleet/identity.yaml"
-_STACK: Final = ROOT / "ops/fleet/stack.yaml"
+_FOLDER: Final = ROOT / "ops/fleet"
 
 
 def tree(fleet: Sequence[FleetEnvironment]) -> dict[PurePosixPath, str]:
@@ -29,8 +26,9 @@ def tree(fleet: Sequence[FleetEnvironment]) -> dict[PurePosixPath, str]:
     if not rendered:
         raise CommandError(message("tree.no-operator"))
     files = {
-        PurePosixPath("workspace/Containerfile"): HEADER + _CONTAINERFILE.read_text(encoding="utf-8"),
-        **_directory("base", {"fleet.yaml": _BASE.read_text(encoding="utf-8")}),
+        PurePosixPath("workspace/Containerfile"): HEADER
+        + (_FOLDER / "workspace/Containerfile").read_text(encoding="utf-8"),
+        **_directory("base", {"fleet.yaml": (_FOLDER / "base.yaml").read_text(encoding="utf-8")}),
     }
     for environment in rendered:
         files |= _environment(environment)
@@ -42,7 +40,7 @@ def _environment(environment: FleetEnvironment) -> dict[PurePosixPath, str]:
     assert operator is not None, "only environments with an operator are rendered"
     files = {
         # A ServiceAccount that Azure trusts, with one right in Kubernetes.
-        "identity.yaml": Template(_IDENTITY.read_text(encoding="utf-8")).substitute(
+        "identity.yaml": Template((_FOLDER / "identity.yaml").read_text(encoding="utf-8")).substitute(
             account=account_name(environment.name),
             client_id=operator.client_id,
             tenant_id=environment.stacks[0].settings.tenant_id,
@@ -175,6 +173,6 @@ def _stack_object(
         "subscription_id": stack.settings.subscription_id,
         "image": operator.image,
     }
-    template = Template(_STACK.read_text(encoding="utf-8"))
+    template = Template((_FOLDER / "stack.yaml").read_text(encoding="utf-8"))
     document: dict[str, Any] = load(template.substitute({name: json.dumps(value) for name, value in values.items()}))
     return {**document, "spec": {**document["spec"], **run}}
