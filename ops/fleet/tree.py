@@ -17,7 +17,10 @@ from ops.stack.environment import ROOT
 from ops.stack.errors import CommandError, message, writing
 
 HEADER: Final = "# Written by `idstack fleet render`; change the fleet file instead.\n"
-_FOLDER: Final = ROOT / "ops/fleet"
+
+
+def _text(name: str) -> str:
+    return (ROOT / "ops/fleet" / name).read_text(encoding="utf-8")
 
 
 def tree(fleet: Sequence[FleetEnvironment]) -> dict[PurePosixPath, str]:
@@ -26,9 +29,8 @@ def tree(fleet: Sequence[FleetEnvironment]) -> dict[PurePosixPath, str]:
     if not rendered:
         raise CommandError(message("tree.no-operator"))
     files = {
-        PurePosixPath("workspace/Containerfile"): HEADER
-        + (_FOLDER / "workspace/Containerfile").read_text(encoding="utf-8"),
-        **_directory("base", {"fleet.yaml": (_FOLDER / "base.yaml").read_text(encoding="utf-8")}),
+        PurePosixPath("workspace/Containerfile"): HEADER + _text("workspace/Containerfile"),
+        **_directory("base", {"fleet.yaml": _text("base.yaml")}),
     }
     for environment in rendered:
         files |= _environment(environment)
@@ -40,7 +42,7 @@ def _environment(environment: FleetEnvironment) -> dict[PurePosixPath, str]:
     assert operator is not None, "only environments with an operator are rendered"
     files = {
         # A ServiceAccount that Azure trusts, with one right in Kubernetes.
-        "identity.yaml": Template((_FOLDER / "identity.yaml").read_text(encoding="utf-8")).substitute(
+        "identity.yaml": Template(_text("identity.yaml")).substitute(
             account=account_name(environment.name),
             client_id=operator.client_id,
             tenant_id=environment.stacks[0].settings.tenant_id,
@@ -52,13 +54,7 @@ def _environment(environment: FleetEnvironment) -> dict[PurePosixPath, str]:
 
 
 def _directory(path: str, files: Mapping[str, str], bases: Sequence[str] = ()) -> dict[PurePosixPath, str]:
-    kustomization = {
-        "apiVersion": "kustomize.config.k8s.io/v1beta1",
-        "kind": "Kustomization",
-        # In this order: the operator knows a stack's new generation before that of a stack that waits for it.
-        "sortOptions": {"order": "fifo"},
-        "resources": [*bases, *files],
-    }
+    kustomization = {**load(_text("kustomization.yaml")), "resources": [*bases, *files]}
     texts = {"kustomization.yaml": dump(kustomization), **files}
     return {PurePosixPath(path, name): HEADER + text for name, text in texts.items()}
 
@@ -106,7 +102,6 @@ def _read_text(path: Path) -> str | None:
 
 # Of the fleet's objects, as `base.yaml` makes it.
 NAMESPACE: Final = "idstack-fleet"
-_DAY: Final = 24 * 60 * 60  # seconds
 
 
 def account_name(environment: str) -> str:
@@ -121,7 +116,9 @@ def stack_objects(environment: FleetEnvironment, operator: OperatorSettings) -> 
         shared = [environment.shared] if environment.shared and previous else []
         required = list(dict.fromkeys(stack.name for stack in (*shared, *previous)))
         for stack in wave.stacks:
-            yield _stack_object(stack, stack.name, environment, operator, _brought_up(stack, required))
+            waits = {"prerequisites": [{"name": name} for name in required]} if required else {}
+            run = {"config": stack.configuration, **waits, **load(_text("runs.yaml"))["up"]}
+            yield _stack_object(stack, stack.name, environment, operator, run)
         previous = wave.stacks
 
 
@@ -131,31 +128,10 @@ def drift_objects(environment: FleetEnvironment, operator: OperatorSettings) -> 
     Renewals are held, so that a certificate that falls due is no drift.
     """
     for stack in environment.stacks:
-        yield _stack_object(stack, f"{stack.name}-drift", environment, operator, _previewed(stack))
-
-
-def _brought_up(stack: FleetStack, required: list[str]) -> dict[str, Any]:
-    return {
-        "config": stack.configuration,
-        **({"prerequisites": [{"name": name} for name in required]} if required else {}),
-        # Each day `up` renews what is due. It changes nothing else: program and configuration are in this object.
-        "continueResyncOnCommitMatch": True,
-        "resyncFrequencySeconds": _DAY,
-    }
-
-
-def _previewed(stack: FleetStack) -> dict[str, Any]:
-    credentials = {**stack.config.get("credentials", {}), "renewal": "hold"}
-    return {
-        "config": {**stack.configuration, f"{PROJECT}:credentials": credentials},
-        "prerequisites": [{"name": stack.name}],
-        "continueResyncOnCommitMatch": True,
-        "resyncFrequencySeconds": 7 * _DAY,
-        "refresh": True,
-        "preview": True,
-        "useLocalStackOnly": True,
-        "updateTemplate": {"spec": {"expectNoChanges": True}},
-    }
+        credentials = {**stack.config.get("credentials", {}), "renewal": "hold"}
+        config = {**stack.configuration, f"{PROJECT}:credentials": credentials}
+        run = {"config": config, "prerequisites": [{"name": stack.name}], **load(_text("runs.yaml"))["drift"]}
+        yield _stack_object(stack, f"{stack.name}-drift", environment, operator, run)
 
 
 def _stack_object(
@@ -173,6 +149,6 @@ def _stack_object(
         "subscription_id": stack.settings.subscription_id,
         "image": operator.image,
     }
-    template = Template((_FOLDER / "stack.yaml").read_text(encoding="utf-8"))
-    document: dict[str, Any] = load(template.substitute({name: json.dumps(value) for name, value in values.items()}))
+    text = Template(_text("stack.yaml")).substitute({name: json.dumps(value) for name, value in values.items()})
+    document: dict[str, Any] = load(text)
     return {**document, "spec": {**document["spec"], **run}}
