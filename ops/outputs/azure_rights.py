@@ -11,12 +11,8 @@ from typing import Any, Final
 from identity.aks.azure_rbac import assignment
 from identity.azure.deployer_rights import CONDITION_VERSION, AzureGrant, deployer_grants, reader_grants, renewal_role
 from identity.settings import Settings
+from ops.stack.errors import message
 
-# Who has registered an application owns it; the others of a group do not.
-_OF_PEOPLE: Final = (
-    "in Entra ID: the directory role Cloud Application Administrator; for one person alone Application Developer, "
-    "where users may not register applications"
-)
 _VERSION: Final = ("--condition-version", CONDITION_VERSION)
 
 
@@ -69,16 +65,12 @@ def rights(settings: Settings, purpose: Purpose, *, to_people: bool = False) -> 
     """The rights that a purpose needs in a stack; a group of people needs others than an application."""
     match purpose:
         case Purpose.DEPLOYER:
-            application = "in Entra ID: the application permission Application.ReadWrite.OwnedBy of Microsoft Graph"
-            notes = [_OF_PEOPLE if to_people else application]
+            notes = [message("azure_rights.of-people" if to_people else "azure_rights.application")]
             if settings.shared_stack is not None:
-                notes.append(
-                    f"on the resource group of the vault of {settings.shared_stack}: "
-                    "Contributor and Key Vault Secrets Officer, like that stack's deployer"
-                )
+                notes.append(message("azure_rights.shared-vault", stack=settings.shared_stack))
             return AzureRights(purpose, tuple(deployer_grants(settings, to_people=to_people)), None, tuple(notes))
         case Purpose.READER:
             return AzureRights(purpose, tuple(reader_grants(settings)), None, ())
         case Purpose.RENEWALS:
-            owner = "in Entra ID: Application.ReadWrite.OwnedBy, as an owner of the stack's applications"
-            return AzureRights(purpose, (), renewal_role(settings), (_OF_PEOPLE if to_people else owner,))
+            note = message("azure_rights.of-people" if to_people else "azure_rights.owner")
+            return AzureRights(purpose, (), renewal_role(settings), (note,))

@@ -29,7 +29,7 @@ from ops.stack import local_cloud
 from ops.stack.chosen_stack import file_of, stack_names
 from ops.stack.engine import Engine
 from ops.stack.environment import LOCAL_STACK, ROOT, STATE_DIRECTORY_VARIABLE, VENV, variables
-from ops.stack.errors import CommandError, RunInterruptedError
+from ops.stack.errors import CommandError, RunInterruptedError, message
 from ops.stack.stack_document import document_in
 
 # The pinned packages of program and plugin; the engine is the checkout's at both commits.
@@ -58,10 +58,7 @@ def at_commit(root: Path, commit: str, into: Path) -> Tree:
     try:
         full = checkout.git(root, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}").strip()
     except subprocess.CalledProcessError:
-        raise CommandError(
-            f"{root} is no git repository with the commit {commit}: `git fetch` it (for GitHub's actions/checkout "
-            "`fetch-depth: 0`), or name another one"
-        ) from None
+        raise CommandError(message("world.no-commit", root=root, commit=commit)) from None
     archive = into.with_suffix(".tar")
     checkout.git(root, "archive", "--format=tar", f"--output={archive}", full)
     into.mkdir()
