@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -160,11 +159,8 @@ class _Entry:
 
     def values(self) -> dict[str, str]:
         """The values to write; raises CommandError with all contradictions."""
-        if self.problems:
-            listed = (f"- {problem}" for problem in self.problems)
-            raise CommandError(
-                "the stack's configuration contradicts the existing resources; nothing was written:", *listed
-            )
+        if problems := "\n".join(f"- {problem}" for problem in self.problems):
+            raise CommandError(message("entry.contradictions", problems=problems))
         return self.found
 
 
@@ -227,10 +223,11 @@ def look_up(
     missing.
     """
     problems: list[str] = []
+    scope = subscription_id(subscription)
     vault = None
     if vault_name is not None:
-        collection = f"{subscription_id(subscription)}/providers/{VAULT_TYPE}"
-        vaults = {one["name"].lower(): one for one in azure.resources(collection, resource_types.KEY_VAULT_API)}
+        found = azure.resources(f"{scope}/providers/{VAULT_TYPE}", resource_types.KEY_VAULT_API)
+        vaults = {one["name"].lower(): one for one in found}
         if (vault := vaults.get(vault_name.lower())) is None:
             problems.append(f"no key vault {vault_name} in the subscription {subscription}")
     applications = {}
@@ -242,9 +239,7 @@ def look_up(
             principal = azure.directory_object(f"/servicePrincipals{key}")
             principal_id = None if principal is None else principal["id"]
             applications[field] = FoundApplication(application["id"], application["displayName"], principal_id)
-    by_client_id = {
-        one.client_id.lower(): one for one in managed_identities_within(azure, subscription_id(subscription))
-    }
+    by_client_id = {one.client_id.lower(): one for one in managed_identities_within(azure, scope)}
     managed = {
         field: FoundIdentity(
             parse_arm_id(identity.id),
@@ -262,11 +257,8 @@ def look_up(
     ]
     if problems:
         of_vault = "" if vault_name is None else ", the name of its vault"
-        raise CommandError(
-            "the deployer cannot find these resources:",
-            *(f"- {problem}" for problem in problems),
-            f"Use the files of this cluster{of_vault}, and a stack with its tenant and subscription",
-        )
+        lacking = "\n".join(f"- {problem}" for problem in problems)
+        raise CommandError(message("entry.not-found", problems=lacking, vault=of_vault))
     vault_id = "" if vault is None else vault["id"]
     secrets = {field: list(_remarks(azure, vault_id, one)) for field, one in control_plane.identities.items()}
     return FoundResources(subscription, vault, applications, secrets, managed)
@@ -290,11 +282,7 @@ def _remarks(azure: AzureClient, vault_id: str, identity: ScriptIdentity) -> Ite
         # Without their text, which may have parts of a credential.
         yield "document that pods refuse"
         return
-    try:
-        bundle = base64.b64decode(parser.strings["client_secret"])
-    except (binascii.Error, ValueError):
-        bundle = b""
-    if not bundle.lstrip().startswith(b"-----BEGIN"):
+    if not base64.b64decode(parser.strings["client_secret"]).lstrip().startswith(b"-----BEGIN"):
         yield "PKCS#12"
     if missing := [name for name in DATES if name not in parser.dates]:
         yield f"document without {', '.join(missing)}"

@@ -159,8 +159,7 @@ def _text(document: Any, *place: str) -> str | None:
 
 def _refuse(path: Path, problems: list[str]) -> None:
     if problems:
-        listed = (f"- {problem}" for problem in problems)
-        raise CommandError(f"{path} is not what HyperShift's scripts write:", *listed)
+        raise CommandError(f"{path} is not what HyperShift's scripts write:", *(f"- {problem}" for problem in problems))
 
 
 _PLATFORM: Final = ("spec", "platform", "azure")

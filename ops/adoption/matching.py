@@ -95,11 +95,8 @@ def kept_roles(clusters: Sequence[Mapping[str, Any]], cluster: str, matches: Seq
         if match.other_role is not None and match.owner in _KEEPING:
             other_roles.setdefault(match.owner, set()).add(match.other_role)
     if several := {owner: roles for owner, roles in other_roles.items() if len(roles) > 1}:
-        raise CommandError(
-            "an identity can keep one role at all of its scopes, but these have several:",
-            *(f"- {owner}: {', '.join(sorted(roles))}" for owner, roles in several.items()),
-            "Assign each the same role at all scopes, or leave out --keep-roles",
-        )
+        listed = "\n".join(f"- {owner}: {', '.join(sorted(roles))}" for owner, roles in several.items())
+        raise CommandError(message("matching.several-roles", roles=listed))
     return {
         path_of(("hostedClusters", index, "identities", owner, "customRole")): role
         for owner, [role] in other_roles.items()
