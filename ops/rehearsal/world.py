@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from identity import checkout
 from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
-from identity.naming import ADDRESS_PREFIX, parse_arm_id, resource_id
+from identity.naming import ADDRESS_PREFIX, parse_arm_id, resource_group_id, resource_id
 from identity.settings import HostedClusterSettings, Settings
 from identity.yaml_text import dump, load
 from ops.outputs.plan import RunLog, read
@@ -227,14 +227,11 @@ def _terminated(number: int, _: FrameType | None) -> None:
 # The roles of a pipeline (docs/guides/first-stack.md).
 _DEPLOYER_ROLES: Final = ("Contributor", "User Access Administrator", "Key Vault Secrets Officer")
 _SCALE_SETS: Final = "Microsoft.Compute/virtualMachineScaleSets"
-_NETWORKS: Final = "Microsoft.Network"
 _READY: Final = {"provisioningState": "Succeeded"}
 _PUBLIC: Final = {"zoneType": "Public"}
 _STANDARD: Final = {"name": "Standard", "tier": "Regional"}
-# An address for documentation (RFC 5737).
-_PUBLIC_ADDRESS: Final = "203.0.113.1"
 _SUBNET_LENGTH: Final = 24
-_EGRESS: Final = Path(__file__).parent / "load_balancer.yaml"
+_EGRESS: Final = Path(__file__).parent / "egress.yaml"
 # The location of DNS zones.
 _GLOBAL: Final = "global"
 
@@ -365,13 +362,10 @@ class _Surroundings:
                 self._resource(resource, _READY, location=location)
                 attached[key] = resource
         self._subnet(cluster.subnet_id, location, **attached)
-        address = resource_id(LOCAL_SUBSCRIPTION_ID, group, f"{_NETWORKS}/publicIPAddresses", name)
-        balancer = resource_id(LOCAL_SUBSCRIPTION_ID, group, f"{_NETWORKS}/loadBalancers", name)
-        fixed = {"publicIPAddressVersion": "IPv4", "publicIPAllocationMethod": "Static", "ipAddress": _PUBLIC_ADDRESS}
-        self._resource(address, {**fixed, **_READY}, location=location, sku=_STANDARD)
-        # Outbound access for the backend pool, which has the infrastructure id as its name.
-        egress = Template(_EGRESS.read_text(encoding="utf-8")).substitute(name=name, id=balancer, address=address)
-        self._resource(balancer, load(egress), location=location, sku=_STANDARD)
+        egress = Template(_EGRESS.read_text(encoding="utf-8"))
+        group_id = resource_group_id(LOCAL_SUBSCRIPTION_ID, group)
+        for type_, properties in load(egress.substitute(name=name, group=group_id)).items():
+            self._resource(f"{group_id}/providers/{type_}/{name}", properties, location=location, sku=_STANDARD)
 
     def _group(self, name: str, location: str) -> None:
         self._add("resourceGroups", name, {"name": name, "location": location})
