@@ -8,21 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from identity import resource_types
+from identity import naming, resource_types
 from identity.azure.client import AzureClient, AzureObject
 from identity.azure.errors import AzureRefusedError
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, WORKLOAD
 from identity.catalogue_rows import DataPlaneIdentity
 from identity.credentials.document import DATES, DocumentParser
-from identity.naming import (
-    VAULT_TYPE,
-    ArmId,
-    dashed,
-    data_plane_identity_name,
-    federated_credential_name,
-    parse_arm_id,
-    subscription_id,
-)
 from identity.settings.schema.hosted_clusters import DEFAULT_ENCODING
 from identity.settings.schema.problems import Place, path_of, value_at
 from ops.adoption.files import ControlPlaneFile, ScriptIdentity
@@ -48,7 +39,7 @@ def values(
     """
     vault = existing.vault
     assert vault is not None, "a cluster with certificates has a vault"
-    properties, vault_group = vault["properties"], parse_arm_id(vault["id"]).resource_group
+    properties, vault_group = vault["properties"], naming.parse_arm_id(vault["id"]).resource_group
     entry = _Entry(written, cluster, known)
     entry.follow(("clusterSide",), "hypershift", "because HyperShift's operators run the control plane")
     if not written.get("sharedStack"):
@@ -145,7 +136,7 @@ class _Entry:
                     message("entry.another-group", field=row.field, name=name, found=found, group=group)
                 )
             # A public cluster has such an identity only if the configuration names it.
-            default = data_plane_identity_name(self._cluster, row.name, infra or dashed(self._cluster))
+            default = naming.data_plane_identity_name(self._cluster, row.name, infra or naming.dashed(self._cluster))
             if row.field in _PRIVATE or name != default:
                 self.follow((*place, "name"), name, "which exists")
             if identity.location.lower() != location.lower():
@@ -154,7 +145,7 @@ class _Entry:
             for (url, subject), credential in identity.federated.items():
                 if (trusted := subjects.get(subject)) is None or url != (issuer or url):
                     continue
-                if credential != federated_credential_name(self._cluster, row.credential_stem, trusted.suffix):
+                if credential != naming.federated_credential_name(self._cluster, row.credential_stem, trusted.suffix):
                     self.follow((*place, "federatedCredentials", trusted.word), credential, "which exists")
 
     def values(self) -> dict[str, str]:
@@ -190,7 +181,7 @@ class FoundApplication:
 class FoundIdentity:
     """A managed identity; `federated` has the names of its federated credentials by issuer and subject."""
 
-    id: ArmId
+    id: naming.ArmId
     location: str
     principal_id: str
     federated: Mapping[tuple[str, str], str]
@@ -223,10 +214,10 @@ def look_up(
     missing.
     """
     problems: list[str] = []
-    scope = subscription_id(subscription)
+    scope = naming.subscription_id(subscription)
     vault = None
     if vault_name is not None:
-        found = azure.resources(f"{scope}/providers/{VAULT_TYPE}", resource_types.KEY_VAULT_API)
+        found = azure.resources(f"{scope}/providers/{naming.VAULT_TYPE}", resource_types.KEY_VAULT_API)
         vaults = {one["name"].lower(): one for one in found}
         if (vault := vaults.get(vault_name.lower())) is None:
             problems.append(f"no key vault {vault_name} in the subscription {subscription}")
@@ -242,7 +233,7 @@ def look_up(
     by_client_id = {one.client_id.lower(): one for one in managed_identities_within(azure, scope)}
     managed = {
         field: FoundIdentity(
-            parse_arm_id(identity.id),
+            naming.parse_arm_id(identity.id),
             identity.location,
             identity.principal_id,
             {(one.issuer, one.subject): one.name for one in federated_credentials(azure, identity.id)},
@@ -272,7 +263,7 @@ def _remarks(azure: AzureClient, vault_id: str, identity: ScriptIdentity) -> Ite
     if not secret.expires:
         yield "secret without dates"
     try:
-        value = azure.vault(parse_arm_id(vault_id).name, "GET", f"/secrets/{identity.secret_name}")
+        value = azure.vault(naming.parse_arm_id(vault_id).name, "GET", f"/secrets/{identity.secret_name}")
     except AzureRefusedError:
         # A reader of everything else may lack this right, and the adoption does not need the value.
         yield "document not read: the deployer lacks the right"

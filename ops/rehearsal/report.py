@@ -9,18 +9,7 @@ from typing import Any, Final
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ops.outputs.plan import (
-    Lines,
-    Operation,
-    ResourceStep,
-    counts_by_owner,
-    escaped,
-    lost,
-    markdown_table,
-    owner_cells,
-    sections,
-    why,
-)
+from ops.outputs import plan
 from ops.outputs.tables import counted, titled
 from ops.rehearsal.configuration import StackCopy
 from ops.rehearsal.sign_ins import SignIns
@@ -87,7 +76,7 @@ class Rehearsal:
     head: str
     seed: int
     stacks: Sequence[str]
-    steps: list[ResourceStep] = field(default_factory=list)
+    steps: list[plan.ResourceStep] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     losses: list[CredentialLoss] = field(default_factory=list)
     moves: Sequence[ClusterMove] = ()
@@ -95,7 +84,7 @@ class Rehearsal:
     new_pods: Sequence[SignIns] = ()
     unused: Sequence[str] = ()
     restarts: Sequence[Restart] = ()
-    second: Sequence[ResourceStep] | None = None
+    second: Sequence[plan.ResourceStep] | None = None
     left: Sequence[str] | None = None
     kept: Sequence[str] = ()
     left_out: Sequence[str] = ()
@@ -107,15 +96,15 @@ class Rehearsal:
         running = (sign_in for sign_in in self.sign_ins if sign_in.owner.cluster not in self.unused)
         return sum(client.failed.total() for client in (*running, *self.new_pods))
 
-    def findings(self, forbidden: Collection[Operation] = ()) -> list[str]:
+    def findings(self, forbidden: Collection[plan.Operation] = ()) -> list[str]:
         """The objections to the change, a sentence each; empty is a success."""
         return list(self._findings(forbidden))
 
-    def _findings(self, forbidden: Collection[Operation]) -> Iterator[str]:
+    def _findings(self, forbidden: Collection[plan.Operation]) -> Iterator[str]:
         for loss in self.losses:
             if not loss.approved:
                 yield f"{loss.cluster} would lose credentials in use, which allowCredentialLoss does not approve"
-        if protected := [step.name for step in lost(self.steps) if step.is_protected]:
+        if protected := [step.name for step in plan.lost(self.steps) if step.is_protected]:
             yield f"a protected resource would be deleted: {', '.join(protected)}"
         if self.errors:
             yield "the run at the head commit failed"
@@ -129,7 +118,7 @@ class Rehearsal:
         if self.left:
             yield f"the destroyed stack leaves behind: {_some(self.left)}"
 
-    def to_json(self, forbidden: Collection[Operation] = ()) -> dict[str, Any]:
+    def to_json(self, forbidden: Collection[plan.Operation] = ()) -> dict[str, Any]:
         return {
             "stack": self.stack,
             "base": self.base,
@@ -142,7 +131,7 @@ class Rehearsal:
                     **vars(owner),
                     **{kind.value: {operation.value: count for operation, count in row[kind].items()} for kind in row},
                 }
-                for owner, row in counts_by_owner(self.steps).items()
+                for owner, row in plan.counts_by_owner(self.steps).items()
             ],
             "replacedOrDeleted": [
                 {
@@ -150,10 +139,10 @@ class Rehearsal:
                     "resource": step.name,
                     "type": step.type,
                     "operation": step.operation.value,
-                    "reason": why(step),
+                    "reason": plan.why(step),
                     "protected": step.is_protected,
                 }
-                for step in lost(self.steps)
+                for step in plan.lost(self.steps)
             ],
             "errors": list(self.errors),
             "credentialLosses": [dict(vars(loss)) for loss in self.losses],
@@ -185,13 +174,13 @@ def _some(names: Sequence[str]) -> str:
     return f"{', '.join(names[:_SHOWN])}{more}"
 
 
-def verdict(rehearsal: Rehearsal, forbidden: Collection[Operation]) -> str:
+def verdict(rehearsal: Rehearsal, forbidden: Collection[plan.Operation]) -> str:
     findings = rehearsal.findings(forbidden)
     subject = f"rehearsal of {rehearsal.stack}, {rehearsal.base} to {rehearsal.head}"
     return f"{subject}: {counted(len(findings), 'finding') if findings else 'no findings'}"
 
 
-def screen(rehearsal: Rehearsal, forbidden: Collection[Operation]) -> RenderableType:
+def screen(rehearsal: Rehearsal, forbidden: Collection[plan.Operation]) -> RenderableType:
     parts: list[RenderableType] = [titled(*section) for section in _sections(rehearsal)]
     parts.append(Text(""))
     parts += [Text(line) for line in _facts(rehearsal)]
@@ -202,22 +191,22 @@ def screen(rehearsal: Rehearsal, forbidden: Collection[Operation]) -> Renderable
     return Group(*parts)
 
 
-def markdown(rehearsal: Rehearsal, forbidden: Collection[Operation]) -> str:
+def markdown(rehearsal: Rehearsal, forbidden: Collection[plan.Operation]) -> str:
     """The report for a pull request; names and messages in it are escaped."""
-    findings = rehearsal.findings(forbidden)
-    lines = [f"**{escaped(verdict(rehearsal, forbidden))}**", "", *(f"- {escaped(finding)}" for finding in findings)]
+    lines = [f"**{plan.escaped(verdict(rehearsal, forbidden))}**", ""]
+    lines += [f"- {plan.escaped(finding)}" for finding in rehearsal.findings(forbidden)]
     for title, rows, note in _sections(rehearsal):
         lines += ["", f"**{title}**{f' ({note})' if note else ''}", ""]
-        lines += markdown_table(rows) if rows else ["none"]
-    lines += ["", *(f"- {escaped(fact)}" for fact in _facts(rehearsal))]
+        lines += plan.markdown_table(rows) if rows else ["none"]
+    lines += ["", *(f"- {plan.escaped(fact)}" for fact in _facts(rehearsal))]
     for error in rehearsal.errors:
         lines += ["", *(f"    {line}" for line in error.splitlines())]
     return "\n".join(lines) + "\n"
 
 
-def _sections(rehearsal: Rehearsal) -> Iterator[tuple[str, Lines, str]]:
+def _sections(rehearsal: Rehearsal) -> Iterator[tuple[str, plan.Lines, str]]:
     """Titles, lines and notes, without empty sections other than the plan and the sign-ins."""
-    yield from sections(rehearsal.steps)
+    yield from plan.sections(rehearsal.steps)
     if rehearsal.losses:
         lines = [
             {"cluster": loss.cluster, "lost": "; ".join(loss.lost), "approved": "yes" if loss.approved else "no"}
@@ -230,16 +219,16 @@ def _sections(rehearsal: Rehearsal) -> Iterator[tuple[str, Lines, str]]:
     yield "failed sign-ins", failed, f"{rehearsal.failed_sign_ins} failed, {worked} worked, {clients}"
     if rehearsal.restarts:
         lines = [
-            {**owner_cells(restart.owner), "Deployment": ", ".join(restart.deployments), "reason": restart.reason}
+            {**plan.owner_cells(restart.owner), "Deployment": ", ".join(restart.deployments), "reason": restart.reason}
             for restart in rehearsal.restarts
         ]
         yield "pods that restart", lines, ""
 
 
-def _failed(sign_ins: Iterable[SignIns], when: str) -> Lines:
+def _failed(sign_ins: Iterable[SignIns], when: str) -> plan.Lines:
     return [
         {
-            **owner_cells(sign_in.owner),
+            **plan.owner_cells(sign_in.owner),
             "failed": str(count),
             "of": str(sign_in.worked + sign_in.failed.total()),
             "when": when,
