@@ -120,6 +120,8 @@ class HostedClusterExport:
         self._directory = directory / name
         self._spec: Mapping[str, Any] = described["hostedClusterSpec"]
         self._azure: Mapping[str, Any] = self._spec["platform"]["azure"]
+        authentication = self._azure["azureAuthenticationConfig"]
+        self._identities = authentication["managedIdentities" if self.is_managed else "workloadIdentities"]
         self._kms = self._spec["secretEncryption"]["kms"]["azure"] if "secretEncryption" in self._spec else None
         # The stack's part of the HostedCluster without the identities.
         self._base: Mapping[str, Any] = described["hostedClusterBase"]
@@ -158,7 +160,7 @@ class HostedClusterExport:
         files = self.files
         flags = {
             **{flag: self._infrastructure[key] for flag, key in _TABLES["infrastructure"].items()},
-            **({"--dns-zone-rg-name": group} if (group := self._described.get("dnsZoneResourceGroup")) else {}),
+            "--dns-zone-rg-name": self._described.get("dnsZoneResourceGroup"),
             **{flag: str(files[flag][0]) for (flag, _), _ in self._identity_files()},
         }
         return self._command(flags, _TABLES["fixed"], "--generate-ssh", _OF_A_CLUSTER)
@@ -175,7 +177,7 @@ class HostedClusterExport:
         return self._command({flag: str(self.files[flag][0])}, {}, "--render", own)
 
     def _command(
-        self, flags: Mapping[str, str], fixed: Mapping[str, str], last: str, own: Mapping[str, str]
+        self, flags: Mapping[str, str | None], fixed: Mapping[str, str], last: str, own: Mapping[str, str]
     ) -> CliCommand:
         every = {
             "--name": self.name,
@@ -184,16 +186,16 @@ class HostedClusterExport:
             "--oidc-issuer-url": self._spec["issuerURL"],
             **self._endpoint_access(),
             **self._encryption(),
-            **({_EXTERNAL_DOMAIN: self._external_domain} if self._external_domain is not None else {}),
-            **({"--base-domain": self._dns["baseDomain"]} if "baseDomain" in self._dns else {}),
+            _EXTERNAL_DOMAIN: self._external_domain,
+            "--base-domain": self._dns.get("baseDomain"),
             "--annotations": "=".join(POD_SECURITY),  # create_basic_hosted_cluster.sh:61
             **fixed,
         }
         if self._external_domain is None and self._services:
             # The services have no host names.
             own = {flag: variable for flag, variable in own.items() if flag != _EXTERNAL_DOMAIN}
-        words = [*(word for pair in every.items() for word in pair), last]
-        return CliCommand("hypershift create cluster azure", words, own)
+        words = [word for flag, value in every.items() if value is not None for word in (flag, value)]
+        return CliCommand("hypershift create cluster azure", [*words, last], own)
 
     @property
     def texts(self) -> dict[Path, str]:
@@ -261,9 +263,7 @@ class HostedClusterExport:
         """
         if self.is_managed:
             return [(_MANAGED, self._identities["controlPlane"]), (_DATA_PLANE, self._identities["dataPlane"])]
-        return [
-            (_WORKLOAD, {**self._azure["azureAuthenticationConfig"]["workloadIdentities"], **self._kms_client_id()})
-        ]
+        return [(_WORKLOAD, {**self._identities, **self._kms_client_id()})]
 
     def _kms_client_id(self) -> dict[str, str]:
         if (kms := self._kms) is None:
@@ -282,39 +282,32 @@ class HostedClusterExport:
             "securityGroupID": azure["securityGroupID"],
         }
 
-    @property
-    def _identities(self) -> Any:
-        return self._azure["azureAuthenticationConfig"]["managedIdentities"]
-
     def _unknown_domains(self) -> list[str]:
         return [f"dns.{key}" for key in ("baseDomain", "publicZoneID", "privateZoneID") if key not in self._dns]
 
-    def _encryption(self) -> dict[str, str]:
+    def _encryption(self) -> dict[str, str | None]:
         """The flags of KMS; without them the CLI makes an `aescbc` key itself (`cmd/cluster/core/create.go:1142`)."""
         if (kms := self._kms) is None:
             return {}
         key, cloud = kms["activeKey"], CLOUDS[self._azure["cloud"]]
         suffix = cloud.managed_hsm_suffix if "keyVaultType" in kms else cloud.vault_suffix
-        secret = {"--kms-credentials-secret-name": kms["kms"]["credentialsSecretName"]} if self.is_managed else {}
         return {
-            **secret,
+            "--kms-credentials-secret-name": kms["kms"]["credentialsSecretName"] if self.is_managed else None,
             "--encryption-key-id": f"https://{key['keyVaultName']}.{suffix}/keys/{key['keyName']}/{key['keyVersion']}",
         }
 
-    def _endpoint_access(self) -> dict[str, str]:
+    def _endpoint_access(self) -> dict[str, str | None]:
         """The flags of private access (`cmd/cluster/azure/create.go:110-115,397-410`)."""
         topology, private = self._azure.get("topology"), self._azure.get("private")
         if topology is None:
             return {}
         link = (private or {}).get(_PRIVATE_LINK) or {}
-        flags = {
+        subscriptions = ",".join(link.get("additionalAllowedSubscriptions") or ()) or None
+        return {
             "--endpoint-access": topology,
             "--endpoint-access-private-nat-subnet-id": link.get("natSubnetID"),
-            "--endpoint-access-private-additional-allowed-subscriptions": ",".join(
-                link.get("additionalAllowedSubscriptions") or ()
-            ),
+            "--endpoint-access-private-additional-allowed-subscriptions": subscriptions,
         }
-        return {flag: value for flag, value in flags.items() if value}
 
     def _infra(self) -> dict[str, Any]:
         """As `hypershift create infra azure` writes it (CreateInfraOutput of `cmd/infra/azure/types.go:31`)."""
@@ -324,7 +317,7 @@ class HostedClusterExport:
                 "dataPlaneIdentities": self._identities["dataPlane"],
             }
             if self.is_managed
-            else {"workloadIdentities": self._azure["azureAuthenticationConfig"]["workloadIdentities"]}
+            else {"workloadIdentities": self._identities}
         )
         return {**self._dns, **self._infrastructure, **identities, **self._kms_client_id()}
 
