@@ -202,18 +202,21 @@ class _Copier:
             _mapping(workload).update(command=_PLACEHOLDER, args=[])
 
     def _kms(self, kms: dict[str, Any], place: Place) -> None:
-        suffix = self.cloud.vault_suffix
+        what, suffix = "vaults", self.cloud.vault_suffix
         if (kms.get("keyVaultType") or key_vault_type_of(kms.get("activeKey"))) == "ManagedHSM":
             # The local cloud has no managed HSM. HyperShift's part is the same; the role is one on a vault.
-            suffix = self.cloud.managed_hsm_suffix
+            what, suffix = "managed HSMs", self.cloud.managed_hsm_suffix
             kms.pop("keyVaultType", None)
             self.left_out.append(f"{path_of(place)}: its managed HSM is a vault, on which the role is assigned by ARM")
         for key in ("activeKey", "backupKey"):
             if key in kms:
-                kms[key] = self._key(kms[key], suffix)
+                kms[key] = self._key(kms[key], what, suffix, (*place, key))
 
-    def _key(self, key: Any, vault_suffix: str) -> Any:
-        """The key in the local cloud, whose vaults have the public cloud's names."""
+    def _key(self, key: Any, what: str, vault_suffix: str, place: Place) -> Any:
+        """The key in the local cloud, whose vaults have the public cloud's names.
+
+        Raises CommandError for a key of the public cloud's vaults that is not one of `what` in the stack's cloud.
+        """
         if isinstance(key, dict):
             version_id = self._generated_id(f"{key.get('keyVaultName')}/{key.get('keyName')}").hex
             return {**key, **({"keyVersion": version_id} if _is_placeholder(key.get("keyVersion"), 32) else {})}
@@ -221,6 +224,8 @@ class _Copier:
             return key
         url, suffix = urlsplit(key), CLOUDS[DEFAULT_CLOUD].vault_suffix
         host = url.netloc.removesuffix(f".{vault_suffix}")
+        if host == url.netloc and host.endswith(f".{suffix}"):
+            raise CommandError(f"{path_of(place)}: found {key}, but the {what} of this cloud are at {vault_suffix}")
         path, _, version = url.path.rpartition("/")
         if _is_placeholder(version, 32):
             version = self._generated_id(f"{host}/{path.rpartition('/')[2]}").hex

@@ -165,6 +165,23 @@ def test_a_managed_hsm_is_rehearsed_as_a_vault_and_said_so(cloud: str, suffix: s
         copy_of(stack_file(cloud=cloud, hostedClusters=[cluster(kms={**keys, "keyVaultType": "KeyVault"})]))
 
 
+@pytest.mark.parametrize(
+    ("cloud", "named", "told"),
+    [
+        ("AzureUSGovernmentCloud", {}, r"vaults of this cloud are at vault\.usgovcloudapi\.net"),
+        ("AzurePublicCloud", {"keyVaultType": "ManagedHSM"}, r"HSMs of this cloud are at managedhsm\.azure\.net"),
+    ],
+    ids=["another cloud", "another service"],
+)
+def test_a_key_that_the_program_refuses_does_not_pass_as_one_of_the_local_vaults(
+    cloud: str, named: dict[str, str], told: str
+) -> None:
+    kms = {"activeKey": f"https://kv-etcd.vault.azure.net/keys/etcd/{'1' * 32}", **named}
+
+    with pytest.raises(CommandError, match=rf"^hostedClusters\[0\]\.kms\.activeKey: found .*{told}"):
+        copy_of(stack_file(cloud=cloud, hostedClusters=[cluster(kms=kms)]))
+
+
 def test_a_shared_stack_comes_with_its_clusters_and_the_other_way_round() -> None:
     shared = {"idstack:sharedStack": "organization/idstack/shared"}
     files: dict[str, dict[str, Any]] = {
