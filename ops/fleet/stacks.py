@@ -147,12 +147,10 @@ def write_file(stack: FleetStack, root: Path) -> bool:
     if content.get(_CONFIGURATION) == stack.configuration:
         return False
     kept = {key: value for key, value in content.items() if key != _CONFIGURATION}
-    provider = kept.setdefault(_SECRETS_PROVIDER, stack.secrets_provider)
-    if provider != stack.secrets_provider:
-        file, fleet = stack.file_name, stack.secrets_provider
-        raise CommandError(
-            message("stacks.another-provider", file=file, provider=provider, fleet=fleet, stack=stack.name)
-        )
+    meant = stack.secrets_provider
+    provider = kept.setdefault(_SECRETS_PROVIDER, meant)
+    if provider != meant:
+        raise CommandError(message("stacks.another-provider", stack=stack.name, provider=provider, meant=meant))
     if provider is None:
         del kept[_SECRETS_PROVIDER]
     (root / stack.file_name).write_text(yaml_text.dump({**kept, _CONFIGURATION: stack.configuration}), encoding="utf-8")
@@ -161,13 +159,12 @@ def write_file(stack: FleetStack, root: Path) -> bool:
 
 def require_files(environment: FleetEnvironment, file: Path, root: Path) -> None:
     """Raise CommandError unless each stack's file is what the fleet `file` makes of it."""
-    differing = [
+    files = ", ".join(
         stack.file_name
         for stack in environment.stacks
         if document_in(root / stack.file_name).get(_CONFIGURATION) != stack.configuration
-    ]
-    if differing:
-        files = ", ".join(differing)
+    )
+    if files:
         raise CommandError(message("stacks.other-files", file=file, files=files, environment=environment.name))
 
 
