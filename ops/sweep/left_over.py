@@ -7,7 +7,7 @@ deleted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -126,8 +126,7 @@ def find(
     return [
         *_assignments(azure, settings, stacks, {*stacks.infra_ids, *configured, *infra_ids}, orphaned),
         *_registrations(named, secrets, stacks, now),
-        *_added_to_applications(azure, named, stacks),
-        *_added_to_managed_identities(azure, named_identities, stacks),
+        *_added(azure, named, named_identities, stacks),
         *applications,
         *_secrets(secrets, stacks, {key.thumbprint for application in named for key in registered(application)}),
         *_issuers(azure, settings, stacks),
@@ -324,12 +323,11 @@ def _remains(azure: AzureClient, subscription: str, stacks: Stacks, infra_ids: S
     deployer may read.
     """
 
-    def listed(kind: Swept) -> list[AzureObject]:
-        return azure.resources(
-            f"{subscription}/resources", resource_types.RESOURCES_LIST_API, f"resourceType eq '{_TYPES[kind]}'"
-        )
+    def listed(type_: str) -> list[AzureObject]:
+        api, condition = resource_types.RESOURCES_LIST_API, f"resourceType eq '{type_}'"
+        return azure.resources(f"{subscription}/resources", api, condition)
 
-    machines = listed(Swept.MACHINE)
+    machines = listed("Microsoft.Compute/virtualMachines")
     owners = {machine["id"].lower(): infra_id for machine in machines if (infra_id := _tagged(machine))}
     deleted = {infra_id for infra_id in (*owners.values(), *infra_ids) if not stacks.have_infra_id(infra_id)}
     if not deleted:
@@ -342,27 +340,23 @@ def _remains(azure: AzureClient, subscription: str, stacks: Stacks, infra_ids: S
         stem = name.removesuffix("_osdisk") if name.endswith("_osdisk") else name.partition("-nic")[0]
         return _tagged(resource) or owners.get(str(resource.get("managedBy", "")).lower()) or by_name.get(stem)
 
-    finders: dict[Swept, Callable[[AzureObject], str | None]] = {
-        Swept.MACHINE: _tagged,
-        Swept.DISK: of_machine,
-        Swept.INTERFACE: of_machine,
-        Swept.LOAD_BALANCER: lambda balancer: str(balancer["name"]).removesuffix("-internal"),
-        Swept.PUBLIC_ADDRESS: lambda address: (address.get("tags") or {}).get(_ADDRESS_TAG) or address["name"],
-    }
-    for kind, infra_id_of in finders.items():
-        for candidate in machines if kind == Swept.MACHINE else listed(kind):
+    def of_balancer(resource: AzureObject) -> str:
+        return str(resource["name"]).removesuffix("-internal")
+
+    def of_address(resource: AzureObject) -> str:
+        return (resource.get("tags") or {}).get(_ADDRESS_TAG) or str(resource["name"])
+
+    for kind, resources, infra_id_of in (
+        (Swept.MACHINE, machines, _tagged),
+        (Swept.DISK, listed("Microsoft.Compute/disks"), of_machine),
+        (Swept.INTERFACE, listed("Microsoft.Network/networkInterfaces"), of_machine),
+        (Swept.LOAD_BALANCER, listed("Microsoft.Network/loadBalancers"), of_balancer),
+        (Swept.PUBLIC_ADDRESS, listed("Microsoft.Network/publicIPAddresses"), of_address),
+    ):
+        for candidate in resources:
             if (infra_id := infra_id_of(candidate)) in deleted:
                 reason = f"it is of the cluster with the infrastructure id {infra_id}, which no stack has"
                 yield LeftOver(kind, candidate["id"], candidate["name"], reason, _NOT_OURS)
-
-
-_TYPES: Final = {
-    Swept.MACHINE: "Microsoft.Compute/virtualMachines",
-    Swept.DISK: "Microsoft.Compute/disks",
-    Swept.INTERFACE: "Microsoft.Network/networkInterfaces",
-    Swept.LOAD_BALANCER: "Microsoft.Network/loadBalancers",
-    Swept.PUBLIC_ADDRESS: "Microsoft.Network/publicIPAddresses",
-}
 
 
 def _tagged(resource: AzureObject) -> str | None:
@@ -376,25 +370,26 @@ def _tagged(resource: AzureObject) -> str | None:
 _NOT_ADDED_BY_US: Final = "this program did not add it"
 
 
-def _added_to_applications(
-    azure: AzureClient, applications: Iterable[AzureObject], stacks: Stacks
+def _added(
+    azure: AzureClient,
+    applications: Iterable[AzureObject],
+    identities: Iterable[ManagedIdentityRecord],
+    stacks: Stacks,
 ) -> Iterator[LeftOver]:
-    """The foreign credentials of the stacks' applications and their service principals; two requests for each."""
+    """The foreign credentials of the stacks' applications and their service principals, with two requests for each, and
+    the foreign federated credentials of their managed identities, with one.
+    """
     for application in applications:
         principal = azure.directory_object(f"/servicePrincipals(appId='{application['appId']}')")
         for added in added_credentials(azure, application, principal):
             if not stacks.mentions(added.id):
                 reason = f"no stack has it{added.trusts}"
                 yield LeftOver(Swept(added.kind), added.path, added.name, reason, _NOT_ADDED_BY_US)
-
-
-def _added_to_managed_identities(
-    azure: AzureClient, identities: Iterable[ManagedIdentityRecord], stacks: Stacks
-) -> Iterator[LeftOver]:
-    """The foreign federated credentials of the stacks' managed identities; a request for each."""
     for identity in identities:
         for found in federated_credentials(azure, identity.id):
             if not stacks.mentions(found.id):
-                reason = f"no stack has it, for {found.subject} of {found.issuer}"
-                name = f"{found.name} of {identity.name}"
+                name, reason = (
+                    f"{found.name} of {identity.name}",
+                    f"no stack has it, for {found.subject} of {found.issuer}",
+                )
                 yield LeftOver(Swept.FEDERATED_CREDENTIAL, found.id, name, reason, _NOT_ADDED_BY_US)
