@@ -12,7 +12,7 @@ from identity import yaml_text
 from identity.catalogue_rows import Mount
 from identity.credentials.symptom import GENERIC_PLACEHOLDERS, Symptom
 from ops.world.expected import Identity, StateRole
-from ops.world.reader import Subject
+from ops.world.reader import EVERYTHING, Subject
 from ops.world.seen import NotReadError, Part, SeenPod, SeenReport, SeenWarning, StackWorld, entry, known
 
 
@@ -41,14 +41,6 @@ class Stage(StrEnum):
     def is_in_the_chain(self) -> bool:
         """Whether a fault of this stage explains those of later stages."""
         return self not in (Stage.BACKEND, Stage.ACCESS, Stage.APPLICATIONS)
-
-
-@dataclass(frozen=True)
-class WholeStack:
-    """The stack itself."""
-
-    cluster: None = None
-    identity: None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +76,7 @@ class Check:
     needs: tuple[Part, ...]
     places: Callable[[StackWorld], Iterable[Subject]]
     find: Callable[[StackWorld, Any], Iterator[Fault]]
-    hides: frozenset[Part] = frozenset()
+    hides: Set[Part] = frozenset()
 
 
 P = TypeVar("P", bound=Subject)
@@ -100,18 +92,14 @@ def of_stack(
     stage: Stage, *needs: Part, hides: Set[Part] = frozenset()
 ) -> Callable[[Callable[[StackWorld], Iterator[Fault]]], Check]:
     """Makes a function the check of a whole stack."""
-
-    def check(find: Callable[[StackWorld], Iterator[Fault]]) -> Check:
-        return Check(
-            stage=stage,
-            name=_named(find),
-            needs=needs,
-            places=lambda _: (WholeStack(),),
-            find=lambda world, _: find(world),
-            hides=frozenset(hides),
-        )
-
-    return check
+    return lambda find: Check(
+        stage=stage,
+        name=_named(find),
+        needs=needs,
+        hides=hides,
+        places=lambda _: (EVERYTHING,),
+        find=lambda w, _: find(w),
+    )
 
 
 def of_each(places: Callable[[StackWorld], Iterable[P]]) -> Callable[..., Callable[[_Finder[P]], Check]]:
@@ -203,7 +191,7 @@ def _results(
     try:
         places = list(check.places(world))
     except NotReadError as reason:
-        yield result(WholeStack(), unmade(None, None), str(reason))
+        yield result(EVERYTHING, unmade(None, None), str(reason))
         return
     for place in places:
         try:
