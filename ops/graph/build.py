@@ -14,6 +14,7 @@ from identity.outputs import HostedClusterOutput
 from ops.doctor.checks.check import CheckResult
 from ops.doctor.examination import Status
 from ops.graph.model import (
+    TABLES,
     GraphEdge,
     GraphNode,
     Health,
@@ -43,16 +44,7 @@ _COMPARED: Final[Mapping[str, OptionalManagedIdentity | DataPlaneIdentity]] = {
     **{row.field: row for row in OPTIONAL},
     **{row.field: row for row in WORKLOAD},
 }
-# By the state of an identity or a credential in Azure, and of a mounted version.
-_HEALTH: Final = {
-    "exists": Health.OK,
-    "missing": Health.ERROR,
-    "replaced": Health.ERROR,
-    "current": Health.OK,
-    "old": Health.WARNING,
-    "not mounted": Health.ERROR,
-    "not known": Health.UNKNOWN,
-}
+_HEALTH: Final = {state: Health(health) for state, health in TABLES["states"].items()}
 _WRONG: Final = {"old": "the mounted version is old", "not mounted": "nothing is mounted"}
 
 

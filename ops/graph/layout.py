@@ -132,16 +132,12 @@ class Frame:
 
 @dataclass(frozen=True)
 class Line:
-    """The line of an edge: horizontal from `begin` on, it changes its row in the gap before `end`.
-
-    With `is_angular` it is drawn like the branch of a tree, otherwise as a curve.
-    """
+    """The line of an edge: horizontal from `begin` on, it changes its row in the gap before `end`."""
 
     edge: GraphEdge
     begin: tuple[float, float]
     end: tuple[float, float]
     gap: float
-    is_angular: bool = False
 
 
 @dataclass(frozen=True)
@@ -260,9 +256,7 @@ def _boxes(cards: Sequence[Box], edges: Sequence[GraphEdge]) -> Iterator[Box]:
 def _line(edge: GraphEdge, boxes: Mapping[str, Box]) -> Line:
     begin, end = boxes[edge.source], boxes[edge.target]
     gap = _COLUMN_GAP + _WIDER_GAPS.get(_COLUMN_OF[end.node.kind], 0.0)
-    return Line(
-        edge, (begin.x + begin.width, begin.middle), (end.x, end.middle), gap, is_angular=edge.relation is Relation.USES
-    )
+    return Line(edge, (begin.x + begin.width, begin.middle), (end.x, end.middle), gap)
 
 
 def _dot(cards: Sequence[Box], edges: Sequence[GraphEdge], ids: Mapping[str, str]) -> str:

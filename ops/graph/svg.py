@@ -32,6 +32,7 @@ from ops.graph.model import (
     IdentityGraph,
     Markup,
     NodeKind,
+    Relation,
     element,
     first_expiry,
     mark,
@@ -141,7 +142,7 @@ def _path(line: Line) -> Markup:
     if abs(y - end_y) < 0.5:
         return element("level", x=x, y=y, end_x=end_x)
     middle, radius = end_x - line.gap / 2, 8.0 if end_y > y else -8.0
-    if line.is_angular:
+    if line.edge.relation is Relation.USES:  # the branch of a tree
         return element("branch", x=x, y=y, bend=middle - 8, radius=radius, turn=end_y - radius, end_x=end_x)
     return element("curve", x=x, y=y, begin=end_x - line.gap, middle=middle, end_x=end_x, end_y=end_y)
 
