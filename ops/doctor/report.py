@@ -19,16 +19,12 @@ _OF_THIS_MACHINE: Final = (Stage.ENGINE, Stage.BACKEND, Stage.ACCESS)
 
 def report(stack: str, results: Sequence[CheckResult]) -> Text:
     """The report as text, with one paragraph for the same finding of several identities."""
-    not_checked = _paragraphs(results, CheckStatus.NOT_CHECKED)
+    not_checked = findings(results, CheckStatus.NOT_CHECKED)
     return Text("\n\n").join([*findings(results), *not_checked, summary(stack, results)])
 
 
-def findings(results: Sequence[CheckResult]) -> list[Text]:
-    """A paragraph for each finding, with its cause and its fix."""
-    return _paragraphs(results, CheckStatus.BROKEN)
-
-
-def _paragraphs(results: Sequence[CheckResult], status: CheckStatus) -> list[Text]:
+def findings(results: Sequence[CheckResult], status: CheckStatus = CheckStatus.BROKEN) -> list[Text]:
+    """A paragraph for each finding with its cause and its fix, or for the checks of another status."""
     return [_paragraph(status, group) for group in _groups(result for result in results if result.status is status)]
 
 

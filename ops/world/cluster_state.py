@@ -159,9 +159,8 @@ def compare(world: StackWorld) -> ClusterState | None:
     return ClusterState(tuple(conditions), tuple(mounts), tuple(dict.fromkeys(unread)))
 
 
-def _driver_mounts(server: ApiServer, namespace: str) -> tuple[SeenMount, ...]:
-    """The driver's mounts in the pods of a namespace. Raises AccessError."""
-    listed = (server.read(_POD_STATUSES.format(namespace)) or {}).get("items") or ()
+def _driver_mounts(listed: Iterable[Mapping[str, Any]]) -> tuple[SeenMount, ...]:
+    """The driver's mounts in the pods of a namespace, from their SecretProviderClassPodStatuses."""
     return tuple(
         SeenMount(
             pod=status.get("podName") or "",
@@ -257,7 +256,7 @@ def _control_plane(
     probes = [] if isinstance(pods, Unread) or Part.REPORTS not in parts else _probes(cluster, pods)
     return SeenControlPlane(
         classes=attempt(classes),
-        mounts=attempt(lambda: _driver_mounts(server, cluster.namespace)),
+        mounts=attempt(lambda: _driver_mounts(_items(server, _POD_STATUSES.format(cluster.namespace)))),
         pods=pods if isinstance(pods, Unread) else tuple(map(_pod, pods)),
         warnings=attempt(lambda: tuple(_warnings(_items(server, f"{core}/events?fieldSelector=type%3DWarning")))),
         reports=_reports(server, probes, results),
@@ -370,9 +369,14 @@ def local_probes(environment: LocalEnvironment) -> ProbeResults:
         if answer.is_error:
             raise AccessError(f"{answer.status_code} {answer.reason_phrase}")
     except AccessError as error:
+        # The advice for a cluster of AKS does not fit the local one.
+        why = f"the Kubernetes API of {kubeconfig} refuses the list of them ({error})"
+        if isinstance(error, MalformedKubeconfigError):
+            why = f"{kubeconfig} does not exist, or is not a kubeconfig"
+        elif isinstance(error, ApiServerUnavailableError):
+            why = f"the Kubernetes API of {kubeconfig} does not answer"
         raise ProbesUnreachableError(
-            f"the credential probes cannot be read: {_obstacle(error, kubeconfig)}. `.venv/bin/idstack local start` "
-            "starts the local cloud again"
+            f"the credential probes cannot be read: {why}. `.venv/bin/idstack local start` starts the local cloud again"
         ) from None
     pods: list[Pod] = [pod for pod in answer.json()["items"] if "deletionTimestamp" not in pod["metadata"]]
     # During a rollout a Deployment has two pods; the younger one stays.
@@ -383,15 +387,6 @@ def local_probes(environment: LocalEnvironment) -> ProbeResults:
         (pod["metadata"]["namespace"], pod["metadata"]["labels"]["app.kubernetes.io/instance"]) for pod in pods
     ]
     return ProbeResults(dict(zip(deployments, probes, strict=True)))
-
-
-def _obstacle(error: AccessError, kubeconfig: Path) -> str:
-    """Why the Kubernetes API gave no list; the advice for a cluster of AKS does not fit the local one."""
-    if isinstance(error, MalformedKubeconfigError):
-        return f"{kubeconfig} does not exist, or is not a kubeconfig"
-    if isinstance(error, ApiServerUnavailableError):
-        return f"the Kubernetes API of {kubeconfig} does not answer"
-    return f"the Kubernetes API of {kubeconfig} refuses the list of them ({error})"
 
 
 def _report_of(http: httpx.Client, mounts: Path, pod: Pod) -> ProbeResult:

@@ -382,18 +382,13 @@ def _lock(text: str, written: datetime, engine: Engine) -> SeenLock:
         pid=int(document.get("pid", 0)),
         since=str(document.get("timestamp", "")),
     )
+    with suppress(ValueError):
+        written = rfc3339.parse(owner.since)
     return SeenLock(
         owner=f"{owner.user}@{owner.host} (pid {owner.pid})",
-        since=_date(owner.since) or written,
+        since=written,
         runs=lock.owner_runs(owner, engine.engines, is_local=engine.is_local) if owner.pid else None,
     )
-
-
-def _date(text: str) -> datetime | None:
-    try:
-        return rfc3339.parse(text)
-    except ValueError:
-        return None
 
 
 # Options of a run of some of the stack's resources: a renewal, for example.

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, Final, Self
 
 from identity import resource_types
@@ -25,8 +26,8 @@ from ops.stack.chosen_stack import file_of, stack_names
 from ops.stack.configuration import named_clusters, shared_stack_of
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.state import State, StateResource, name_of, outputs_in, resources_in
-from ops.world.seen import Unread
+from ops.stack.state import StateResource, name_of, outputs_in, resources_in
+from ops.world.seen import Unread, attempt
 
 # The output with the principal of a service principal or a managed identity.
 _PRINCIPAL_OF: Final[Mapping[str, str]] = {
@@ -74,31 +75,19 @@ class Contents:
         outputs = outputs_in(resources)
         clusters = outputs.get("hostedClusters", {}).values()
         infra_ids = [outputs.get("keyVaultName"), *(c.get("hostedClusterSpec", {}).get("infraID") for c in clusters)]
-        inputs = [
-            resource.get("inputs") or {} for resource in resources if resource["type"] == resource_types.ROLE_ASSIGNMENT
-        ]
+        by_type = [(resource["type"], resource.get("id"), resource.get("inputs") or {}) for resource in resources]
+        owners = (id for type_, id, _ in by_type if type_ == resource_types.STACK_OWNER and id is not None)
+        texts = (_texts(resource.get(key)) for resource in resources for key in ("id", "inputs", "outputs"))
         return cls(
-            owner=next(
-                (
-                    resource["id"]
-                    for resource in resources
-                    if resource["type"] == resource_types.STACK_OWNER and "id" in resource
-                ),
-                None,
-            ),
-            ids=frozenset(resource["id"].lower() for resource in resources if resource.get("id", "").startswith("/")),
+            owner=next(owners, None),
+            ids=frozenset(id.lower() for _, id, _ in by_type if id is not None and id.startswith("/")),
             principals=frozenset(filter(None, principals)),
-            texts=frozenset(
-                text.lower()
-                for resource in resources
-                for key in ("id", "inputs", "outputs")
-                for text in _texts(resource.get(key))
-            ),
+            texts=frozenset(map(str.lower, chain.from_iterable(texts))),
             infra_ids=frozenset(filter(None, infra_ids)),
             assignments=frozenset(
                 (str(role["scope"]), str(role["roleAssignmentName"]))
-                for role in inputs
-                if "scope" in role and "roleAssignmentName" in role
+                for type_, _, role in by_type
+                if type_ == resource_types.ROLE_ASSIGNMENT and {"scope", "roleAssignmentName"} <= role.keys()
             ),
         )
 
@@ -135,8 +124,11 @@ class Stacks:
         names = sorted({engine.stack, *last_writes})
         contents: dict[str, Contents] = {}
         unread: dict[str, str] = {}
+        engines = (
+            engine if name == engine.stack else replace(engine, stack=name, beside=engine.stack) for name in names
+        )
         with ThreadPoolExecutor(_MAX_ENGINES) as pool:
-            states = list(pool.map(lambda name: _state(engine, name), names))
+            states = list(pool.map(attempt, (each.state for each in engines)))
         for name, state in zip(names, states, strict=True):
             if isinstance(state, Unread):
                 unread[name] = state.why
@@ -170,14 +162,6 @@ class Stacks:
     def owned_by(self, owner_id: str) -> str | None:
         """The stack with this owner id; None if no stack that could be read has it."""
         return next((name for name, contents in self.contents.items() if contents.owner == owner_id), None)
-
-
-def _state(engine: Engine, stack: str) -> State | Unread:
-    try:
-        own = stack == engine.stack
-        return (engine if own else replace(engine, stack=stack, beside=engine.stack)).state()
-    except CommandError as error:
-        return Unread.because(error)
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -247,20 +231,20 @@ class _Backend:
     _known: dict[str, Set[str]] = field(default_factory=dict)
 
     @cached_property
-    def files(self) -> dict[str, Mapping[str, Any]]:
-        """The values in each stack's file, empty for a broken one: the engine reports this stack's."""
-        return {stack: written or {} for stack, written in self._written_clusters.items()}
-
-    @cached_property
-    def _written_clusters(self) -> dict[str, Mapping[str, Any] | None]:
+    def _written(self) -> dict[str, Mapping[str, Any] | None]:
         root = self.engine.root
         return {stack: written_for(stack, file_of(stack, root).parent) for stack in stack_names(root)}
+
+    @property
+    def files(self) -> dict[str, Mapping[str, Any]]:
+        """The values in each stack's file, empty for a broken one: the engine reports this stack's."""
+        return {stack: written or {} for stack, written in self._written.items()}
 
     def refuse_unread_files(self) -> None:
         """Raise CommandError if a file that cannot be read may have a cluster that this stack's no longer has."""
         stack = self.engine.stack
-        unread = [f"Pulumi.{other}.yaml" for other, written in self._written_clusters.items() if written is None]
-        if not unread or self._written_clusters.get(stack) is None:
+        unread = [f"Pulumi.{other}.yaml" for other, written in self._written.items() if written is None]
+        if not unread or self._written.get(stack) is None:
             return
         if leaving := self.clusters(stack) - _names(self.files[stack]):
             raise CommandError(
