@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -93,12 +93,9 @@ class Examination:
 
     def is_broken(self, cluster: str | None, identity: str | None) -> bool | None:
         """Whether something is broken there; None if nothing is, but some checks in Azure were not possible."""
-        own = {
-            result.status
-            for result in self.results
-            if (result.cluster, result.identity) == (cluster, identity)
-            and (result.status is CheckStatus.BROKEN or result.stage not in (Stage.CLASS, Stage.MOUNT, Stage.VOLUME))
-        }
+        of_pods = (Stage.CLASS, Stage.MOUNT, Stage.VOLUME)
+        at = self._at(cluster, identity)
+        own = {one.status for one in at if one.status is CheckStatus.BROKEN or one.stage not in of_pods}
         if CheckStatus.BROKEN in own:
             return True
         return None if CheckStatus.NOT_CHECKED in own else False
@@ -106,14 +103,15 @@ class Examination:
     def is_made(self, cluster: str, identity: str, check: str) -> bool:
         """Whether a check was possible in this place."""
         made = (CheckStatus.OK, CheckStatus.BROKEN)
-        place = (cluster, identity, check)
-        return any((one.cluster, one.identity, one.check) == place and one.status in made for one in self.results)
+        return any(one.check == check and one.status in made for one in self._at(cluster, identity))
 
-    def of(self, cluster: str | None, identity: str | None, *checks: str) -> Iterator[CheckResult]:
+    def of(self, cluster: str | None, identity: str | None, *checks: str) -> tuple[CheckResult, ...]:
         """The findings about one identity, or (None) about the whole stack, of these checks or of all."""
-        for finding in self.findings:
-            if (finding.cluster, finding.identity) == (cluster, identity) and (not checks or finding.check in checks):
-                yield finding
+        found = (one for one in self._at(cluster, identity) if one.status is CheckStatus.BROKEN)
+        return tuple(one for one in found if not checks or one.check in checks)
+
+    def _at(self, cluster: str | None, identity: str | None) -> list[CheckResult]:
+        return [one for one in self.results if (one.cluster, one.identity) == (cluster, identity)]
 
 
 class UnreadError(CommandError):

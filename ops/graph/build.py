@@ -39,11 +39,8 @@ from ops.world.ownership import Ownership, ResourceOwner
 VAULT: Final = node_id(NodeKind.VAULT)
 KEY_VAULT_USER: Final = node_id(NodeKind.KEY_VAULT_USER)
 _ROWS: Final = {row.field: row for row in CONTROL_PLANE}
-_DATA_PLANE: Final = {row.field: row for row in DATA_PLANE}
-_COMPARED: Final[Mapping[str, OptionalManagedIdentity | DataPlaneIdentity]] = {
-    **{row.field: row for row in OPTIONAL},
-    **{row.field: row for row in WORKLOAD},
-}
+_ROWS_OF_MANAGED: Final[tuple[OptionalManagedIdentity | DataPlaneIdentity, ...]] = (*DATA_PLANE, *OPTIONAL, *WORKLOAD)
+_MANAGED: Final = {row.field: row for row in _ROWS_OF_MANAGED}
 _HEALTH: Final = {state: Health(health) for state, health in TABLES["states"].items()}
 _WRONG: Final = {"old": "the mounted version is old", "not mounted": "nothing is mounted"}
 
@@ -78,8 +75,8 @@ def _add_shared(assembly: _Assembly) -> None:
         detail=", ".join(dict.fromkeys(grant.role for grant in held)),
         facts=facts(client_ID=outputs.get("keyVaultUserClientId")),
     )
-    assembly.add(_with_findings(vault, tuple(assembly.sources.of(None, None, "vault"))))
-    assembly.add(_with_findings(user, tuple(assembly.sources.of(None, None, "reader-role"))))
+    assembly.add(_with_findings(vault, assembly.sources.of(None, None, "vault")))
+    assembly.add(_with_findings(user, assembly.sources.of(None, None, "reader-role")))
     for grant in held:
         role = assembly.reader_role(grant)
         if vault_id is not None and grant.scope.lower() == vault_id.lower():
@@ -136,7 +133,7 @@ def _add_cluster(assembly: _Assembly, name: str, described: HostedClusterOutput[
 
 def _add_data_plane_identity(assembly: _Assembly, owner: ResourceOwner, client_id: str) -> str:
     """Add an identity of the guest cluster, which has no health. Returns its id."""
-    row = _DATA_PLANE[owner.identity]
+    row = _MANAGED[owner.identity]
     known = facts(kind="managed identity of the guest cluster", client_ID=client_id)
     identity = assembly.add(
         replace(GraphNode.part(NodeKind.IDENTITY, owner, owner.identity), detail=row.description, facts=known)
@@ -148,7 +145,7 @@ def _add_data_plane_identity(assembly: _Assembly, owner: ResourceOwner, client_i
 
 def _add_compared_identity(assembly: _Assembly, compared: ManagedIdentityRow, accounts: Sequence[TokenRow]) -> str:
     """Add a managed identity as `status` shows it, with the probes of its service accounts. Returns its id."""
-    row, owner = _COMPARED[compared.identity], ResourceOwner(compared.cluster, compared.identity)
+    row, owner = _MANAGED[compared.identity], ResourceOwner(compared.cluster, compared.identity)
     wrong = [f"the managed identity is {compared.state} in Azure"] if _is_wrong(compared.state) else []
     wrong += [
         f"the federated credential {credential.name} is {credential.state}"
@@ -190,7 +187,7 @@ def _add_control_plane_identity(assembly: _Assembly, row: Row, mounted: Sequence
     catalogued, owner = _ROWS[row.identity], ResourceOwner(row.cluster, row.identity)
 
     def findings(*checks: str) -> Sequence[CheckResult]:
-        return tuple(assembly.sources.of(row.cluster, row.identity, *checks))
+        return assembly.sources.of(row.cluster, row.identity, *checks)
 
     is_read = assembly.sources.is_made(row.cluster, row.identity, "secret")
     secret = _with_findings(

@@ -25,7 +25,7 @@ from identity.clouds import LocalEnvironment
 from identity.credentials import rfc3339
 from identity.hypershift import HOSTED_CLUSTER_PATH
 from ops.stack.errors import CommandError
-from ops.world.expected import Cluster, StackState
+from ops.world.expected import Cluster
 from ops.world.seen import (
     NOT_READ,
     HostedClusterCondition,
@@ -225,19 +225,13 @@ _PROBE_LABEL: Final = "app.kubernetes.io/name"
 _AT_ONCE: Final = 8
 
 
-def read_control_planes(
-    server: ApiServer, state: StackState, parts: Collection[Part], results: ProbeResults | Unread | None
-) -> dict[str, SeenControlPlane]:
-    """Read the control plane of every hosted cluster; each part that cannot be read is unread.
+def read_control_plane(
+    server: ApiServer, cluster: Cluster, parts: Collection[Part], results: ProbeResults | Unread | None
+) -> SeenControlPlane:
+    """Read the control plane of a hosted cluster; each part that cannot be read is unread.
 
     `results` are those of a local cloud's probes; without them the reports are read through the API server.
     """
-    return {cluster.cluster: _control_plane(server, cluster, parts, results) for cluster in state.clusters}
-
-
-def _control_plane(
-    server: ApiServer, cluster: Cluster, parts: Collection[Part], results: ProbeResults | Unread | None
-) -> SeenControlPlane:
     core = _CORE.format(cluster.namespace)
 
     def hosted() -> SeenHostedCluster | None:

@@ -30,7 +30,7 @@ from ops.stack.settings import access_requirements, settings_in_the_file_of
 from ops.stack.stack_document import backend_folder
 from ops.stack.state_file import StateDamagedError
 from ops.world.azure import read_azure
-from ops.world.cluster_state import ProbeResults, local_probes, read_control_planes
+from ops.world.cluster_state import ProbeResults, local_probes, read_control_plane
 from ops.world.expected import Cluster, GrantedPrincipal, Identity, StackState, expected
 from ops.world.seen import (
     NOT_READ,
@@ -112,7 +112,12 @@ class Selection:
             if self.cluster in (None, cluster.cluster) and self.namespace in (None, cluster.namespace)
         ]
         if not clusters:
-            raise CommandError(self._unknown_cluster(state))
+            name, names, kind = str(self.cluster), [cluster.cluster for cluster in state.clusters], "hosted cluster"
+            if self.namespace is not None:
+                name, names = self.namespace, [cluster.namespace for cluster in state.clusters]
+                kind = "control plane in"
+            listed = f"there are {', '.join(names) or 'none'}{did_you_mean(name, names)}"
+            raise CommandError(f"the stack has deployed no {kind} {name}; {listed}")
         if self.pod is not None:
             deployment = self.pod.rsplit("-", 2)[0]
             consumers = [
@@ -158,14 +163,6 @@ class Selection:
 
     def _of_identity(self, principals: Collection[P]) -> tuple[P, ...]:
         return tuple(principal for principal in principals if self.identity in (None, principal.identity))
-
-    def _unknown_cluster(self, state: StackState) -> str:
-        if self.namespace is not None:
-            name, names, kind = (self.namespace, [cluster.namespace for cluster in state.clusters], "control plane in")
-        else:
-            name, names, kind = (str(self.cluster), [cluster.cluster for cluster in state.clusters], "hosted cluster")
-        listed = ", ".join(names) or "none"
-        return f"the stack has deployed no {kind} {name}; there are {listed}{did_you_mean(name, names)}"
 
 
 EVERYTHING: Final = Selection()
@@ -258,7 +255,9 @@ def _cluster(
                 access = read_access(server, access_requirements(engine))
             if isinstance(state, Unread) or not set(parts) & {Part.CONTROL_PLANES, Part.REPORTS}:
                 return access, {}
-            return access, dict(read_control_planes(server, state, parts, results))
+            return access, {
+                cluster.cluster: read_control_plane(server, cluster, parts, results) for cluster in clusters
+            }
     except (AccessError, CommandError) as error:
         unread = Unread.because(error, f"the management cluster: {error}")
         return refused(error), {cluster.cluster: unread for cluster in clusters}

@@ -11,7 +11,7 @@ import pytest
 from identity.aks.api_server import ApiServer
 from identity.resource_types import STACK
 from localcloud.testing.hosts import Serve
-from ops.world.cluster_state import ClusterState, compare, read_control_planes
+from ops.world.cluster_state import ClusterState, compare, read_control_plane
 from ops.world.expected import expected
 from ops.world.seen import HostedClusterCondition, Part
 from tests.unit.access_world import FakeApiServer
@@ -80,7 +80,7 @@ def read(server: ApiServer, outputs: Any, versions: dict[str, str]) -> ClusterSt
     outputs = {**outputs, "managementClusterId": CLUSTER}
     stack: Any = {"urn": "urn:pulumi:dev::idstack::pulumi:pulumi:Stack::idstack-dev", "type": STACK, "outputs": outputs}
     state = expected({"version": 3, "deployment": {"resources": [stack]}})
-    planes = read_control_planes(server, state, {Part.CONTROL_PLANES}, None)
+    planes = {one.cluster: read_control_plane(server, one, {Part.CONTROL_PLANES}, None) for one in state.clusters}
     found = compare(replace(worlds.healthy(), state=state, control_planes=planes, secrets=secrets(versions)))
     assert found is not None
     return found

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from identity.aks.api_server import ApiServer
-from ops.world.cluster_state import ProbeResult, ProbeResults, read_control_planes
+from ops.world.cluster_state import ProbeResult, ProbeResults, read_control_plane
 from ops.world.expected import StackState
 from ops.world.seen import Part, SeenContainer, SeenControlPlane, SeenReport, SeenWarning, Unread, known
 from tests.unit.access_world import FakeApiServer
@@ -71,7 +71,7 @@ def api() -> FakeApiServer:
 def seen(
     server: ApiServer, state: StackState = STATE, results: ProbeResults | Unread | None = None
 ) -> SeenControlPlane:
-    return read_control_planes(server, state, PARTS, results)["hc1"]
+    return read_control_plane(server, state.clusters[0], PARTS, results)
 
 
 def test_objects_are_taken_as_far_as_the_checks_need_them(server: ApiServer) -> None:
