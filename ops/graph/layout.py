@@ -239,12 +239,27 @@ def _is_drawn(edge: GraphEdge, graph: IdentityGraph) -> bool:
 
 def _boxes(cards: Sequence[Box], edges: Sequence[GraphEdge]) -> Iterator[Box]:
     """The cards at their places by Graphviz; the hosted cluster is in the first row, beside its identities."""
-    nodes = [card.node for card in cards]
-    ids = {node.id: f"n{number}" for number, node in enumerate(nodes)}
-    layout = json.loads(AGraph(string=_dot(cards, edges, ids)).draw(format="json0", prog="dot"))
+    dot = AGraph(
+        strict=False, directed=True, rankdir="LR", splines=False, nodesep=_ROW_GAP / _INCH, ranksep=_COLUMN_GAP / _INCH
+    )
+    dot.node_attr.update(shape="box", fixedsize=True, label="")
+    nodes = {card.node.id: card.node for card in cards}
+    # Generated names, so that no text of the stack is in it.
+    ids = {id: f"n{number}" for number, id in enumerate(nodes)}
+    chains = {node.identity: ids[id] for id, node in nodes.items() if node.kind is NodeKind.IDENTITY}
+    for card in cards:
+        # Graphviz puts a group into one row.
+        group = {"group": chains[card.node.identity]} if card.node.identity else {}
+        order = {"ordering": "out"} if card.node.kind is NodeKind.HOSTED_CLUSTER else {}
+        dot.add_node(ids[card.node.id], width=card.width / _INCH, height=card.height / _INCH, **group, **order)
+    for edge in edges:
+        length = _COLUMN_OF[nodes[edge.target].kind] - _COLUMN_OF[nodes[edge.source].kind]
+        weight = 1 if edge.relation is Relation.USES else 20
+        dot.add_edge(ids[edge.source], ids[edge.target], minlen=length, weight=weight)
+    layout = json.loads(dot.draw(format="json0", prog="dot"))
     middles = {item["name"]: tuple(map(float, item["pos"].split(","))) for item in layout["objects"]}
     bottom = float(layout["bb"].split(",")[3]) + _MARGIN + _HEADING + HEIGHT + 2 * _FRAME_PAD
-    first = max((middles[ids[node.id]][1] for node in nodes if node.kind is NodeKind.IDENTITY), default=0.0)
+    first = max((middles[id][1] for id in chains.values()), default=0.0)
     for card in cards:
         x, y = middles[ids[card.node.id]]
         column = _COLUMN_OF[card.node.kind]
@@ -257,29 +272,6 @@ def _line(edge: GraphEdge, boxes: Mapping[str, Box]) -> Line:
     begin, end = boxes[edge.source], boxes[edge.target]
     gap = _COLUMN_GAP + _WIDER_GAPS.get(_COLUMN_OF[end.node.kind], 0.0)
     return Line(edge, (begin.x + begin.width, begin.middle), (end.x, end.middle), gap)
-
-
-def _dot(cards: Sequence[Box], edges: Sequence[GraphEdge], ids: Mapping[str, str]) -> str:
-    """The graph in Graphviz's language; node names are generated, so that no text of the stack is in it."""
-    nodes = [card.node for card in cards]
-    columns = {node.id: _COLUMN_OF[node.kind] for node in nodes}
-    chains = {node.identity: ids[node.id] for node in nodes if node.kind is NodeKind.IDENTITY}
-    lines = [
-        f"graph [rankdir=LR splines=false nodesep={_ROW_GAP / _INCH} ranksep={_COLUMN_GAP / _INCH}]",
-        'node [shape=box fixedsize=true label=""]',
-    ]
-    for card in cards:
-        node = card.node
-        # Graphviz puts a group into one row.
-        group = f" group={chains[node.identity]}" if node.identity else ""
-        order = " ordering=out" if node.kind is NodeKind.HOSTED_CLUSTER else ""
-        size = f"width={card.width / _INCH} height={card.height / _INCH}"
-        lines.append(f"{ids[node.id]} [{size}{group}{order}]")
-    for edge in edges:
-        length = columns[edge.target] - columns[edge.source]
-        weight = 1 if edge.relation is Relation.USES else 20
-        lines.append(f"{ids[edge.source]} -> {ids[edge.target]} [minlen={length} weight={weight}]")
-    return "digraph {\n" + ";\n".join(lines) + "}\n"
 
 
 def _owners(graph: IdentityGraph, boxes: Sequence[Box]) -> Iterator[tuple[Box, Frame]]:
