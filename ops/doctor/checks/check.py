@@ -1,4 +1,4 @@
-"""One check of the doctor, look-ups and fixes that several use, and the first broken check of each chain."""
+"""One check of the doctor, the fixes that several use, and the first broken check of each chain."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
 from identity import yaml_text
-from identity.catalogue_rows import Mount
 from identity.credentials.symptom import GENERIC_PLACEHOLDERS, Symptom
 from ops.world.expected import Identity, StateRole
 from ops.world.reader import EVERYTHING, Subject
-from ops.world.seen import NotReadError, Part, SeenPod, SeenReport, SeenWarning, StackWorld, entry, known
+from ops.world.seen import NotReadError, Part, StackWorld, entry, known
 
 
 class Stage(StrEnum):
@@ -221,57 +220,6 @@ def _is_explained(broken: Iterable[CheckResult], cluster: str | None, identity: 
         or (result.cluster == cluster and (identity is None or result.identity in (None, identity)))
         for result in broken
     )
-
-
-# The begin of `identity.credentials.document.InvalidCredentialError`: the file exists, and its content is refused.
-REFUSED_DOCUMENT: Final = "credential document:"
-START_KUBELET: Final = "`.venv/bin/idstack local start`, if the kubelet has ended; its log is .localcloud/kubelet.log"
-
-
-def mounting_pods(world: StackWorld, identity: Identity) -> list[SeenPod]:
-    """Every pod with a volume of the identity's class, without those of other identities alone.
-
-    A user's own workloads may mount any class. Raises NotReadError.
-    """
-    own = {mount.deployment for mount in identity.mounts}
-    others = {
-        mount.deployment
-        for other in known(world.state).identities
-        if other.cluster == identity.cluster
-        for mount in other.mounts
-    } - own
-    return [
-        pod
-        for pod in known(entry(world.control_planes, identity.cluster).pods)
-        if identity.secret_provider_class in pod.classes.values() and pod.deployment not in others
-    ]
-
-
-def youngest_pods(pods: Iterable[SeenPod], mount: Mount) -> list[SeenPod]:
-    """The pod of a mount's Deployment, if there is one: during a rollout the youngest of two."""
-    own = [pod for pod in pods if pod.deployment == mount.deployment]
-    return sorted(own, key=lambda pod: pod.created)[-1:]
-
-
-def reports_of(world: StackWorld, identity: Identity) -> Iterator[tuple[Mount, SeenPod, SeenReport]]:
-    """The report of each probe that is not ready, and of each ready one whose report was read.
-
-    A ready probe has signed in and made its call, so that its report may be unread. Raises NotReadError for any other
-    probe without a report, and for HyperShift's own pods, which have none.
-    """
-    if known(world.state).cluster_side == "hypershift":
-        raise NotReadError("the pods are HyperShift's, which report no sign-in: see their logs and the conditions")
-    plane = entry(world.control_planes, identity.cluster)
-    for mount in identity.mounts:
-        for pod in youngest_pods(known(plane.pods), mount):
-            if not pod.is_ready or isinstance(plane.reports.get(pod.name), SeenReport):
-                yield mount, pod, entry(plane.reports, pod.name)
-
-
-def last_warning(warnings: Iterable[SeenWarning], pod: str, reason: str) -> str:
-    """The newest message of this reason about a pod, in one line; empty for none."""
-    own = [warning for warning in warnings if (warning.pod, warning.reason) == (pod, reason)]
-    return " ".join(max(own, key=lambda warning: warning.last).message.split()) if own else ""
 
 
 def role_fault(world: StackWorld, role: StateRole) -> str:

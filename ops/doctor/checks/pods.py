@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final
@@ -17,25 +17,61 @@ from identity.credentials.symptom import Family
 from identity.credentials.symptoms import find
 from identity.naming import parse_arm_id
 from identity.secrets_store import poll_interval, rotation_command, rotation_fault
-from ops.doctor.checks.check import (
-    REFUSED_DOCUMENT,
-    START_KUBELET,
-    Fault,
-    Stage,
-    fault,
-    last_warning,
-    mounting_pods,
-    of_cluster_side,
-    of_identity,
-    of_stack,
-    of_symptom,
-    renewal,
-    reports_of,
-    youngest_pods,
-)
+from ops.doctor.checks.check import Fault, Stage, fault, of_cluster_side, of_identity, of_stack, of_symptom, renewal
 from ops.stack.environment import is_local
 from ops.world.expected import Identity
-from ops.world.seen import NotReadError, Part, SeenControlPlane, SeenPod, StackWorld, Unread, entry, known
+from ops.world.seen import NotReadError, Part, SeenControlPlane, SeenPod, SeenReport, StackWorld, Unread, entry, known
+
+# The begin of `identity.credentials.document.InvalidCredentialError`: the file exists, and its content is refused.
+_REFUSED_DOCUMENT: Final = "credential document:"
+_START_KUBELET: Final = "`.venv/bin/idstack local start`, if the kubelet has ended; its log is .localcloud/kubelet.log"
+
+
+def _mounting_pods(world: StackWorld, identity: Identity) -> list[SeenPod]:
+    """Every pod with a volume of the identity's class, without those of other identities alone.
+
+    A user's own workloads may mount any class. Raises NotReadError.
+    """
+    own = {mount.deployment for mount in identity.mounts}
+    others = {
+        mount.deployment
+        for other in known(world.state).identities
+        if other.cluster == identity.cluster
+        for mount in other.mounts
+    } - own
+    return [
+        pod
+        for pod in known(entry(world.control_planes, identity.cluster).pods)
+        if identity.secret_provider_class in pod.classes.values() and pod.deployment not in others
+    ]
+
+
+def _youngest_pods(pods: Iterable[SeenPod], mount: Mount) -> list[SeenPod]:
+    """The pod of a mount's Deployment, if there is one: during a rollout the youngest of two."""
+    own = [pod for pod in pods if pod.deployment == mount.deployment]
+    return sorted(own, key=lambda pod: pod.created)[-1:]
+
+
+def reports_of(world: StackWorld, identity: Identity) -> Iterator[tuple[Mount, SeenPod, SeenReport]]:
+    """The report of each probe that is not ready, and of each ready one whose report was read.
+
+    A ready probe has signed in and made its call, so that its report may be unread. Raises NotReadError for any other
+    probe without a report, and for HyperShift's own pods, which have none.
+    """
+    if known(world.state).cluster_side == "hypershift":
+        raise NotReadError("the pods are HyperShift's, which report no sign-in: see their logs and the conditions")
+    plane = entry(world.control_planes, identity.cluster)
+    for mount in identity.mounts:
+        for pod in _youngest_pods(known(plane.pods), mount):
+            if not pod.is_ready or isinstance(plane.reports.get(pod.name), SeenReport):
+                yield mount, pod, entry(plane.reports, pod.name)
+
+
+def _newest_warning(plane: SeenControlPlane, pod: str, reason: str) -> str:
+    """The newest message of this reason about a pod, in one line; empty for none, and if the events were not read."""
+    warnings = () if isinstance(plane.warnings, Unread) else plane.warnings
+    own = [warning for warning in warnings if (warning.pod, warning.reason) == (pod, reason)]
+    return " ".join(max(own, key=lambda warning: warning.last).message.split()) if own else ""
 
 
 @of_identity(Stage.CLASS, Part.CONTROL_PLANES)
@@ -113,7 +149,7 @@ _MOUNT, _ROTATION = "FailedMount", "MountRotationFailed"
 def mount(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether the CSI driver has mounted the vault's version of the secret in every pod with its volume."""
     plane = entry(world.control_planes, identity.cluster)
-    pods = mounting_pods(world, identity)
+    pods = _mounting_pods(world, identity)
     if not pods:
         raise NotReadError(f"no pod in {identity.namespace} has a volume of {identity.secret_provider_class}")
     mounts = {
@@ -148,13 +184,13 @@ def _polled_within(world: StackWorld) -> timedelta:
 def _last_warning(plane: SeenControlPlane, pod: str, reason: str) -> str:
     if isinstance(plane.warnings, Unread):
         return f"its events were not read ({plane.warnings.why})"
-    return last_warning(plane.warnings, pod, reason) or "no event says why; events are kept for an hour"
+    return _newest_warning(plane, pod, reason) or "no event says why; events are kept for an hour"
 
 
 def _fix(world: StackWorld, identity: Identity, reason: str) -> str:
     symptom = find(reason, Family.VAULT, Family.MOUNT)
     if symptom is None and is_local(world.stack):
-        return START_KUBELET
+        return _START_KUBELET
     if symptom is None:
         return (
             "read the driver's log: `kubectl logs --namespace kube-system --container secrets-store "
@@ -174,7 +210,7 @@ def volume(world: StackWorld, identity: Identity) -> Iterator[Fault]:
         raise NotReadError(f"{identity.namespace} has no pod at all: HyperShift has not created the control plane yet")
     fix = of_cluster_side(world, "the pod", world.repair)
     for mount in identity.mounts:
-        own = youngest_pods(pods, mount)
+        own = _youngest_pods(pods, mount)
         if not own:
             of = {"deployment": mount.deployment, "namespace": identity.namespace, "fix": fix}
             yield fault(world, "no pod of ours" if is_ours else "no pod", **of)
@@ -209,10 +245,10 @@ def pod(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether the pods of the identity run, once the driver has mounted their credential."""
     plane = entry(world.control_planes, identity.cluster)
     mounted = {mount.pod for mount in known(plane.mounts) if mount.is_mounted}
-    for pod in mounting_pods(world, identity):
+    for pod in _mounting_pods(world, identity):
         # On this machine pods end with the kubelet, and nobody withdraws that they are ready.
         if pod.is_ready and is_local(world.stack) and isinstance(plane.reports.get(pod.name), Unread):
-            yield Fault(evidence="its pods are ready, but their probes do not answer", fix=START_KUBELET)
+            yield Fault(evidence="its pods are ready, but their probes do not answer", fix=_START_KUBELET)
         if pod.is_ready or pod.name not in mounted:
             continue
         if reason := _volume_of_another_kind(plane, pod):
@@ -229,9 +265,9 @@ def pod(world: StackWorld, identity: Identity) -> Iterator[Fault]:
 
 def _volume_of_another_kind(plane: SeenControlPlane, pod: SeenPod) -> str:
     """The kubelet's message about another volume of a waiting pod; empty if there is none."""
-    if pod.phase != "Pending" or isinstance(plane.warnings, Unread):
+    if pod.phase != "Pending":
         return ""
-    last = last_warning(plane.warnings, pod.name, "FailedMount")
+    last = _newest_warning(plane, pod.name, "FailedMount")
     return "" if any(f'"{volume}"' in last for volume in pod.classes) else last
 
 
@@ -245,7 +281,7 @@ def path(world: StackWorld, identity: Identity) -> Iterator[Fault]:
         of = {"pod": pod.name, "where": where, "namespace": identity.namespace}
         if actual is not None and actual != expected:
             yield fault(world, "another file", actual=actual, expected=expected, **of)
-        elif error and not report.expires and not error.startswith(REFUSED_DOCUMENT):
+        elif error and not report.expires and not error.startswith(_REFUSED_DOCUMENT):
             yield fault(world, "no file", error=" ".join(error.split()), **of)
 
 
@@ -258,7 +294,7 @@ def document(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether the loader accepts the mounted document, and it is the identity's own; its content is never read."""
     for _, pod, report in reports_of(world, identity):
         error, of = report.sign_in.error or "", {"pod": pod.name, "renewal": renewal(world, identity)}
-        if error.startswith(REFUSED_DOCUMENT):
+        if error.startswith(_REFUSED_DOCUMENT):
             yield fault(world, "refused document", secret=identity.secret, error=" ".join(error.split()), **of)
             continue
         client, expires, thumbprint = report.client_id, report.expires, report.thumbprint

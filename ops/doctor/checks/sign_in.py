@@ -10,17 +10,8 @@ from typing import Final
 from identity.credentials import rfc3339
 from identity.credentials.symptom import Family
 from identity.credentials.symptoms import find
-from ops.doctor.checks.check import (
-    Fault,
-    Stage,
-    fault,
-    of_identity,
-    of_principal,
-    of_symptom,
-    renewal,
-    reports_of,
-    role_fault,
-)
+from ops.doctor.checks.check import Fault, Stage, fault, of_identity, of_principal, of_symptom, renewal, role_fault
+from ops.doctor.checks.pods import reports_of
 from ops.world.expected import GrantedPrincipal, Identity
 from ops.world.seen import EXCEPTIONS, NotReadError, Part, SeenRoleDefinition, StackWorld, entry
 
