@@ -92,19 +92,11 @@ _INCH: Final = 72.0
 
 
 @dataclass(frozen=True)
-class Chip:
-    """A scope in the card of a role, at a place in that card; `text` is its name, shortened if necessary."""
-
-    node: GraphNode
-    x: float
-    y: float
-    width: float
-    text: str
-
-
-@dataclass(frozen=True)
 class Box:
-    """The card of a node; `lines` are those of its name."""
+    """The card of a node, with the lines of its name, or (without) the frame around the cards that belong to it.
+
+    `chips` are the scopes in the card of a role, each at a place in that card.
+    """
 
     node: GraphNode
     x: float
@@ -112,22 +104,11 @@ class Box:
     width: float
     lines: tuple[str, ...]
     height: float = HEIGHT
-    chips: tuple[Chip, ...] = ()
+    chips: tuple[Box, ...] = ()
 
     @property
     def middle(self) -> float:
         return self.y + self.height / 2
-
-
-@dataclass(frozen=True)
-class Frame:
-    """A frame around the cards that belong to the node `owner`."""
-
-    owner: str
-    x: float
-    y: float
-    width: float
-    height: float
 
 
 @dataclass(frozen=True)
@@ -147,7 +128,7 @@ class Drawing:
     width: float
     height: float
     headings: tuple[tuple[float, str], ...]
-    frames: tuple[Frame, ...]
+    frames: tuple[Box, ...]
     lines: tuple[Line, ...]
     boxes: tuple[Box, ...]
     note: tuple[float, str] | None = None
@@ -213,7 +194,7 @@ def _sizes(graph: IdentityGraph, nodes: Sequence[GraphNode], dropped: str) -> di
     return boxes
 
 
-def _chips(scopes: Iterable[GraphNode], room: float, lines: int) -> Iterator[Chip]:
+def _chips(scopes: Iterable[GraphNode], room: float, lines: int) -> Iterator[Box]:
     """The scopes of a role in rows below the lines of its name."""
     x, y = 0.0, 26.0 + (lines - 1) * _NAME_LINE
     for scope in scopes:
@@ -221,7 +202,7 @@ def _chips(scopes: Iterable[GraphNode], room: float, lines: int) -> Iterator[Chi
         own = width(text, CHIP_SIZE) + 2 * CHIP_PAD
         if x and x + own > room:
             x, y = 0.0, y + _CHIP_ROW
-        yield Chip(scope, x + PAD, y, own, text)
+        yield Box(scope, x + PAD, y, own, (text,), CHIP_HEIGHT)
         x += own + _CHIP_GAP
 
 
@@ -274,7 +255,7 @@ def _line(edge: GraphEdge, boxes: Mapping[str, Box]) -> Line:
     return Line(edge, (begin.x + begin.width, begin.middle), (end.x, end.middle), gap)
 
 
-def _owners(graph: IdentityGraph, boxes: Sequence[Box]) -> Iterator[tuple[Box, Frame]]:
+def _owners(graph: IdentityGraph, boxes: Sequence[Box]) -> Iterator[tuple[Box, Box]]:
     """Vault and key-vault-user, at the heads of their frames."""
     for node in graph.nodes:
         framed = [box for box in boxes if box.node.kind is _FRAMED.get(node.kind)]
@@ -283,7 +264,7 @@ def _owners(graph: IdentityGraph, boxes: Sequence[Box]) -> Iterator[tuple[Box, F
             lines = tuple(_broken(node.name, node, room_for_name(first.width, node)))
             owner = Box(node, first.x, first.y - HEIGHT - _ROW_GAP, first.width, lines)
             x, y = owner.x - _FRAME_PAD, owner.y - _FRAME_PAD
-            yield owner, Frame(node.id, x, y, owner.width + 2 * _FRAME_PAD, last + HEIGHT + _FRAME_PAD - y)
+            yield owner, Box(node, x, y, owner.width + 2 * _FRAME_PAD, (), last + HEIGHT + _FRAME_PAD - y)
 
 
 def _owner_lines(graph: IdentityGraph, owners: Sequence[Box]) -> Iterator[Line]:

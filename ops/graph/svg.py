@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Final
 
 from ops.graph.layout import (
-    CHIP_HEIGHT,
     CHIP_PAD,
     DETAIL_SIZE,
     MARK,
@@ -152,8 +151,8 @@ def _card(box: Box) -> Iterator[Markup]:
     marked = mark(node.health, box.width - PAD - 4, box.height / 2) if node.health else ""
     yield element("card", box=box, node=node, health=f" {node.health}" if marked else "", texts=texts, mark=marked)
     for chip in box.chips:
-        place = {"x": box.x + chip.x, "y": box.y + chip.y, "height": CHIP_HEIGHT, "radius": CHIP_HEIGHT / 2}
-        yield element("chip", chip=chip, pad=CHIP_PAD, **place)
+        x, y = box.x + chip.x, box.y + chip.y
+        yield element("chip", chip=chip, x=x, y=y, radius=chip.height / 2, pad=CHIP_PAD)
 
 
 def _texts(box: Box) -> Iterator[Markup]:

@@ -96,7 +96,7 @@ def test_a_frame_surrounds_every_card_of_its_owner_and_no_other() -> None:
             and frame.y < box.y + box.height
             and box.y < frame.y + frame.height
         }
-        assert inside == kinds[frame.owner]
+        assert inside == kinds[frame.node.id]
 
 
 def test_no_line_crosses_a_card_on_its_level_part(found: Drawing) -> None:
