@@ -61,24 +61,18 @@ class Picture:
 
 
 def overview(graph: IdentityGraph) -> Picture:
-    rows = -(-len(graph.clusters) // _COLUMNS)
-    width = 2 * _MARGIN + _COLUMNS * (_WIDTH + _GAP) - _GAP
-    height = 2 * _MARGIN + _HEADER + rows * (_HEIGHT + _GAP) - _GAP
-    return Picture(width, height, list(_overview(graph, width)))
-
-
-def _overview(graph: IdentityGraph, width: float) -> Iterator[Markup]:
+    rows, room = -(-len(graph.clusters) // _COLUMNS), _COLUMNS * (_WIDTH + _GAP) - _GAP
     vaults = ", ".join(node.name for node in graph.of_kind(NodeKind.VAULT))
-    title = fitted(f"{len(graph.clusters)} hosted clusters of the stack {graph.stack}", 16, width - 2 * _MARGIN)
-    note = fitted(f"secrets in {vaults}, fetched as the key-vault-user", DETAIL_SIZE, width - 2 * _MARGIN)
-    yield element("overview", x=_MARGIN, title=title, note=note)
-    for index, cluster in enumerate(graph.clusters):
-        x = _MARGIN + index % _COLUMNS * (_WIDTH + _GAP)
-        y = _MARGIN + _HEADER + index // _COLUMNS * (_HEIGHT + _GAP)
-        yield _overview_card(graph, cluster, x, y)
+    title = fitted(f"{len(graph.clusters)} hosted clusters of the stack {graph.stack}", 16, room)
+    note = fitted(f"secrets in {vaults}, fetched as the key-vault-user", DETAIL_SIZE, room)
+    cards = (_overview_card(graph, cluster, index) for index, cluster in enumerate(graph.clusters))
+    content = [element("overview", x=_MARGIN, title=title, note=note), *cards]
+    return Picture(2 * _MARGIN + room, 2 * _MARGIN + _HEADER + rows * (_HEIGHT + _GAP) - _GAP, content)
 
 
-def _overview_card(graph: IdentityGraph, cluster: GraphNode, x: float, y: float) -> Markup:
+def _overview_card(graph: IdentityGraph, cluster: GraphNode, index: int) -> Markup:
+    x = _MARGIN + index % _COLUMNS * (_WIDTH + _GAP)
+    y = _MARGIN + _HEADER + index // _COLUMNS * (_HEIGHT + _GAP)
     room, identities = _WIDTH - 2 * PAD, graph.identities(cluster.name)
     step = min(_SQUARE + 4, room / max(len(identities), 1))
     squares = [

@@ -371,10 +371,7 @@ _NOT_ADDED_BY_US: Final = "this program did not add it"
 
 
 def _added(
-    azure: AzureClient,
-    applications: Iterable[AzureObject],
-    identities: Iterable[ManagedIdentityRecord],
-    stacks: Stacks,
+    azure: AzureClient, applications: Iterable[AzureObject], identities: Iterable[ManagedIdentityRecord], stacks: Stacks
 ) -> Iterator[LeftOver]:
     """The foreign credentials of the stacks' applications and their service principals, with two requests for each, and
     the foreign federated credentials of their managed identities, with one.
