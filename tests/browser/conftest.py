@@ -18,7 +18,7 @@ Files: TypeAlias = Mapping[str, Path]
 _WORLDS: Final[Mapping[str, Callable[[], IdentityGraph]]] = {
     "small": lambda: small_cluster().graph(),
     "one": lambda: one_cluster().graph(),
-    "fifty": lambda: fifty_clusters().graph(),
+    "fifty": fifty_clusters,
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any, Final
 
 from identity import resource_types
@@ -166,8 +167,9 @@ def broken_secret() -> IdentityGraph:
     return build(with_results(world.sources(), finding))
 
 
-def fifty_clusters() -> GraphWorld:
-    """Fifty hosted clusters; in some of them something is wrong."""
+@cache
+def fifty_clusters() -> IdentityGraph:
+    """The graph of fifty hosted clusters; in some of them something is wrong."""
     world = GraphWorld(unread=("the conditions of cluster-49: the API server refuses it",))
     for number in range(50):
         name = f"cluster-{number:02}"
@@ -179,7 +181,7 @@ def fifty_clusters() -> GraphWorld:
             world.conditions.append(
                 HostedClusterCondition(name, "ValidAzureKMSConfig", "False", "AzureError", "encrypt failed: 403")
             )
-    return world
+    return world.graph()
 
 
 def assignment(roles: Any, guid: str, scope: str) -> list[Any]:

@@ -31,7 +31,7 @@ COLUMN = {kind: name for name, kinds in COLUMNS.items() for kind in kinds}
 
 def drawing(name: str) -> Drawing:
     if name == "many":
-        return draw(fifty_clusters().graph().only("cluster-31"))
+        return draw(fifty_clusters().only("cluster-31"))
     return draw((one_cluster() if name == "one" else small_cluster()).graph().only("hc1"))
 
 
