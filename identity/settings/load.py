@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final, TypeVar, get_args
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -374,13 +375,17 @@ def _without_fields(model: type[_Model], given: set[str] | None = None) -> _Mode
     return partial
 
 
+# To build one takes longer than to validate a value.
+_adapter: Final[Callable[[Any], TypeAdapter[Any]]] = cache(TypeAdapter)
+
+
 def _valid_value(annotation: Any, value: Any, refused: Set[Place], place: Place, cloud: object) -> Any:
     """What is valid of the value at `place`; raises RefusedValueError if it is useless without the rest.
 
     A model in a list or a mapping stays, if need be without any field: rules count the others by their places.
     """
     if not any(each[: len(place)] == place for each in refused):
-        return TypeAdapter(annotation).validate_python(value, context=cloud)
+        return _adapter(annotation).validate_python(value, context=cloud)
     node = SchemaNode.of(annotation)
     if place in refused:
         raise RefusedValueError
