@@ -29,7 +29,7 @@ _SHARED: Final[Mapping[str, str]] = {
     "tests/e2e/test_public_names.py": "stack",
     "tests/e2e/test_sign_in.py": "stack",
     "tests/engine/test_backup.py": "small",
-    "tests/engine/test_changes.py": "stack",
+    "tests/engine/test_changes.py": "small",
     "tests/engine/test_doctor.py": "small",
     "tests/engine/test_drift.py": "small",
     "tests/engine/test_import.py": "small",
