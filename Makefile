@@ -51,7 +51,7 @@ recover: setup ## After a killed run: release the lock, settle what was under wa
 down: setup ## Destroy the stack; the local cloud ends with its last stack
 	@$(IDSTACK) down $(if $(STACK),--stack $(STACK)) $(ARGS)
 
-# Side by side on as many cores as there are, four at most. Tests that share a stack are a group, which one worker runs.
+# Side by side, by one worker more than there are cores, four at most. Tests that share a stack are a group of one worker.
 PARALLEL := --numprocesses=auto --maxprocesses=4 --dist=loadscope --no-loadscope-reorder --durations=10
 
 # ARGS=changed selects the files of tests that a change since SINCE, by default since the branch left main, can reach.
