@@ -28,7 +28,7 @@ from ops.graph.model import (
     with_remedy,
     worst,
 )
-from ops.outputs.rows import Row, TokenRow, rendered
+from ops.outputs.rows import Row, rendered
 from ops.stack.state import StateResource
 from ops.world import ownership
 from ops.world.azure import ManagedIdentityRow, State
@@ -95,12 +95,14 @@ def _add_cluster(assembly: _Assembly, name: str, described: HostedClusterOutput[
     ]
     compared = described.get("managedIdentities", {})
     identities += [
-        _add_data_plane_identity(assembly, ResourceOwner(name, identity), client_id)
+        _add_managed_identity(assembly, ResourceOwner(name, identity), client_id)
         for identity, client_id in described.get("dataPlane", {}).items()
         if identity not in compared
     ]
     identities += [
-        _add_compared_identity(assembly, row, sources.accounts) for row in sources.managed.rows if row.cluster == name
+        _add_managed_identity(assembly, ResourceOwner(name, row.identity), row.client_id, row)
+        for row in sources.managed.rows
+        if row.cluster == name
     ]
     for identity in identities:
         assembly.connect(cluster, Relation.USES, identity)
@@ -131,43 +133,37 @@ def _add_cluster(assembly: _Assembly, name: str, described: HostedClusterOutput[
     assembly.nodes[cluster] = with_remedy(found, sources.stack)
 
 
-def _add_data_plane_identity(assembly: _Assembly, owner: ResourceOwner, client_id: str) -> str:
-    """Add an identity of the guest cluster, which has no health. Returns its id."""
+def _add_managed_identity(
+    assembly: _Assembly, owner: ResourceOwner, client_id: str, compared: ManagedIdentityRow | None = None
+) -> str:
+    """Add a managed identity with its service accounts. Returns its id.
+
+    One that `status` compares with Azure has a health, and probes of its service accounts may refuse; another one of
+    the guest cluster has none.
+    """
     row = _MANAGED[owner.identity]
-    known = facts(kind="managed identity of the guest cluster", client_ID=client_id)
-    identity = assembly.add(
-        replace(GraphNode.part(NodeKind.IDENTITY, owner, owner.identity), detail=row.description, facts=known)
-    )
-    accounts = [assembly.service_account(owner, subject.subject) for subject in row.subjects]
-    assembly.roles(owner, accounts)
-    return identity
-
-
-def _add_compared_identity(assembly: _Assembly, compared: ManagedIdentityRow, accounts: Sequence[TokenRow]) -> str:
-    """Add a managed identity as `status` shows it, with the probes of its service accounts. Returns its id."""
-    row, owner = _MANAGED[compared.identity], ResourceOwner(compared.cluster, compared.identity)
-    wrong = [f"the managed identity is {compared.state} in Azure"] if _is_wrong(compared.state) else []
-    wrong += [
-        f"the federated credential {credential.name} is {credential.state}"
-        for credential in compared.federated
-        if _is_wrong(credential.state)
-    ]
+    states = {credential.subject: credential.state for credential in compared.federated} if compared else {}
     refused = {
         account.of.subject: _refusal(account.probe)
-        for account in accounts
+        for account in assembly.sources.accounts
         if ResourceOwner(account.of.cluster, account.of.row.field) == owner and not account.probe.is_ready
     }
-    states = {credential.subject: credential.state for credential in compared.federated}
-    identity = replace(
-        GraphNode.part(NodeKind.IDENTITY, owner, owner.identity),
-        detail=row.description,
-        health=Health.ERROR if refused else worst(_HEALTH[state] for state in (compared.state, *states.values())),
-        reason="; ".join([*wrong, *refused.values()]),
-        facts=facts(kind="managed identity", client_ID=compared.client_id, resource_ID=compared.resource_id),
-    )
-    assembly.add(identity)
+    identity = GraphNode.part(NodeKind.IDENTITY, owner, owner.identity)
+    if compared is None:
+        known = facts(kind="managed identity of the guest cluster", client_ID=client_id)
+    else:
+        known = facts(kind="managed identity", client_ID=client_id, resource_ID=compared.resource_id)
+        wrong = [f"the managed identity is {compared.state} in Azure"] if _is_wrong(compared.state) else []
+        wrong += [
+            f"the federated credential {credential.name} is {credential.state}"
+            for credential in compared.federated
+            if _is_wrong(credential.state)
+        ]
+        health = Health.ERROR if refused else worst(_HEALTH[state] for state in (compared.state, *states.values()))
+        identity = replace(identity, health=health, reason="; ".join([*wrong, *refused.values()]))
+    assembly.add(replace(identity, detail=row.description, facts=known))
     subjects = [subject.subject for subject in row.subjects]
-    ids = [assembly.service_account(owner, name, states[name], refused.get(name, "")) for name in subjects]
+    ids = [assembly.service_account(owner, name, states.get(name), refused.get(name, "")) for name in subjects]
     assembly.roles(owner, ids)
     return identity.id
 

@@ -142,7 +142,6 @@ def secret_rotation(world: StackWorld) -> Iterator[Fault]:
 
 # Added to the driver's interval, which is a minimum: kubelet calls it about once a minute, and the vault may be slow.
 _SLACK: Final = timedelta(minutes=8)
-_MOUNT, _ROTATION = "FailedMount", "MountRotationFailed"
 
 
 @of_identity(Stage.MOUNT, Part.CONTROL_PLANES, Part.SECRETS, Part.ADD_ON)
@@ -160,14 +159,14 @@ def mount(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     for pod in pods:
         mount = mounts.get(pod.name)
         if mount is None or not mount.is_mounted:
-            reason = _last_warning(plane, pod.name, _MOUNT)
+            reason = _last_warning(plane, pod.name, "FailedMount")
             yield fault(world, "not mounted", pod=pod.name, reason=reason, fix=_fix(world, identity, reason))
             continue
         current = entry(world.secrets, identity.secret)
         version = mount.versions.get(f"secret/{identity.secret}")
         if current is None or version == current.version or world.now - current.created < _polled_within(world):
             continue
-        reason = _last_warning(plane, pod.name, _ROTATION)
+        reason = _last_warning(plane, pod.name, "MountRotationFailed")
         fix, of = _fix(world, identity, reason), {"pod": pod.name, "version": version, "reason": reason}
         yield fault(world, "old version", current=current.version, since=current.created, fix=fix, **of)
 

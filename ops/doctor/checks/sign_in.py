@@ -48,10 +48,8 @@ def sign_in(world: StackWorld, identity: Identity) -> Iterator[Fault]:
         if report.sign_in.ok or not (error or report.expires):
             continue
         symptom = find(error or "", Family.ENTRA_ID)
-        yield Fault(
-            evidence=f"{pod.name}: {error or 'it has not signed in yet'}",
-            fix=of_symptom(world, identity, symptom) if symptom else _UNREACHED,
-        )
+        fix = of_symptom(world, identity, symptom) if symptom else _UNREACHED
+        yield Fault(evidence=f"{pod.name}: {error or 'it has not signed in yet'}", fix=fix)
 
 
 @of_identity(Stage.APPLICATIONS, Part.APPLICATIONS)
