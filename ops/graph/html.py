@@ -20,6 +20,7 @@ from ops.graph import svg
 from ops.graph.model import (
     HEALTHS,
     KINDS,
+    TABLES,
     GraphNode,
     Health,
     IdentityGraph,
@@ -28,7 +29,6 @@ from ops.graph.model import (
     escaped,
     first_expiry,
     icon,
-    no_cluster,
 )
 
 _PAGE: Final = Path(__file__).parent / "page"
@@ -51,7 +51,7 @@ def document(graph: IdentityGraph) -> str:
         identities=_options(graph.of_kind(NodeKind.IDENTITY)),
         unread=_unread(graph),
         dates=_dates(graph),
-        empty="" if graph.clusters else element("nothing", text=no_cluster(graph.stack)),
+        empty="" if graph.clusters else element("nothing", text=TABLES["empty"].format(stack=graph.stack)),
         cards="".join(_card(graph, node) for node in graph.clusters),
         data=_data(graph),
     )

@@ -272,14 +272,6 @@ def scope_name(scope: str) -> tuple[str, str]:
     return name, TABLES["scopes"].get(segment, segment)
 
 
-def no_cluster(stack: str) -> str:
-    """The text in place of an empty drawing."""
-    return (
-        f"The stack {stack} has no hosted cluster. Add one to hostedClusters in Pulumi.{stack}.yaml, then run "
-        f".venv/bin/idstack up --stack {stack}."
-    )
-
-
 def first_expiry(date: datetime | None, now: datetime) -> str:
     if date is None:
         return "expiry not known"

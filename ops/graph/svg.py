@@ -26,6 +26,7 @@ from ops.graph.layout import (
     room_for_name,
 )
 from ops.graph.model import (
+    TABLES,
     GraphNode,
     Health,
     IdentityGraph,
@@ -35,7 +36,6 @@ from ops.graph.model import (
     element,
     first_expiry,
     mark,
-    no_cluster,
 )
 
 _COLUMNS: Final = 4
@@ -97,7 +97,7 @@ _STYLE: Final = Path(__file__).parent / "page/graph.css"
 def document(graph: IdentityGraph) -> str:
     """An SVG file, which follows the viewer's light or dark scheme."""
     if not graph.clusters:
-        pictures = [Picture(WIDTH, 60.0, [element("nothing drawn", text=no_cluster(graph.stack))])]
+        pictures = [Picture(WIDTH, 60.0, [element("nothing drawn", text=TABLES["empty"].format(stack=graph.stack))])]
     elif len(graph.clusters) > WHOLE:
         pictures = [overview(graph), timeline(of_fleet(graph), graph.at)]
     else:
