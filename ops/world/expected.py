@@ -353,18 +353,16 @@ def accesses(roles: Sequence[StateRole], spec: Mapping[str, Any]) -> tuple[Expec
     azure = spec.get("platform", {}).get("azure", {})
     managed = resource_group_id(azure.get("subscriptionID", ""), azure.get("resourceGroup", "")).lower()
     places: dict[str, ExpectedAccess] = {}
-
-    def add(role: StateRole, scope: str, type_: str) -> None:
-        places[scope.lower()] = ExpectedAccess(principal_id=role.principal_id, scope=scope, type=type_)
-
     for role in roles:
+        types: dict[str, str] = {}
         if role.resource.endswith(_ZONES[0]):
-            add(role, role.scope, _ZONES[1])
+            types[role.scope] = _ZONES[1]
         elif "/providers/" in role.scope:
-            add(role, role.scope, split_arm_id(role.scope).type)
+            types[role.scope] = split_arm_id(role.scope).type
         elif role.scope.lower() == managed:
-            add(role, role.scope, "")
-        for arm_id in (azure[key] for key in _NETWORK if key in azure):
-            if arm_id.lower().startswith(f"{role.scope.lower()}/"):
-                add(role, arm_id, split_arm_id(arm_id).type)
+            types[role.scope] = ""
+        within = (azure[key] for key in _NETWORK if azure.get(key, "").lower().startswith(f"{role.scope.lower()}/"))
+        types |= {arm_id: split_arm_id(arm_id).type for arm_id in within}
+        for scope, type_ in types.items():
+            places[scope.lower()] = ExpectedAccess(principal_id=role.principal_id, scope=scope, type=type_)
     return tuple(places.values())
