@@ -15,9 +15,9 @@ BUDGET: Final[Mapping[str, int]] = {
     "identity": 15_500,
     "components": 5_800,
     "provider plugin policies": 3_400,
-    "ops": 19_870,
+    "ops": 18_900,
     "tools": 2_600,
-    "cloud": 25_630,
+    "cloud": 25_500,
     "cloud/tests": 18_500,
     "tests": 64_000,
 }
