@@ -38,6 +38,7 @@ _TIMELINE: Final = 'class="graph timeline"'
 def document(graph: IdentityGraph) -> str:
     """The page; the drawing of a hosted cluster is a template until the cluster is opened."""
     style, script = _read_asset("graph.css") + _read_asset("page.css"), _read_asset("page.js")
+    unread = [element("reason", reason=reason) for reason in graph.unread]
     sources = f"style-src {_hash(style)}; script-src {_hash(script)}"
     return Template(_read_asset("page.html")).substitute(
         # `data:` is the drawing itself when it becomes a PNG; nothing is fetched for it.
@@ -49,7 +50,7 @@ def document(graph: IdentityGraph) -> str:
         summary="".join(_summary(graph)),
         clusters=_options(graph.clusters),
         identities=_options(graph.of_kind(NodeKind.IDENTITY)),
-        unread=_unread(graph),
+        unread=element("unread", number=len(unread), lines=unread) if unread else "",
         dates=_dates(graph),
         empty="" if graph.clusters else element("nothing", text=TABLES["empty"].format(stack=graph.stack)),
         cards="".join(_card(graph, node) for node in graph.clusters),
@@ -79,11 +80,6 @@ def _dates(graph: IdentityGraph) -> str:
         return ""
     label = "First renewal and first expiry of each hosted cluster"
     return element("dates", drawing=svg.timeline(rows, graph.at).element(label, _TIMELINE))
-
-
-def _unread(graph: IdentityGraph) -> str:
-    lines = [element("reason", reason=reason) for reason in graph.unread]
-    return element("unread", number=len(lines), lines=lines) if lines else ""
 
 
 def _card(graph: IdentityGraph, cluster: GraphNode) -> str:

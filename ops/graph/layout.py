@@ -139,7 +139,14 @@ def draw(graph: IdentityGraph) -> Drawing:
     placed = [node for node in graph.nodes if node.cluster and node.kind in _COLUMN_OF]
     dropped = shared_words(node.name for node in placed if node.kind is NodeKind.ROLE)
     sizes = _sizes(graph, placed, dropped)
-    edges = [edge for edge in graph.edges if {edge.source, edge.target} <= sizes.keys() and _is_drawn(edge, graph)]
+    # A role is connected to the pods that act with it, not across them to the identity.
+    acting = {edge.target for edge in graph.edges if edge.relation is Relation.ACTS_WITH}
+    edges = [
+        edge
+        for edge in graph.edges
+        if {edge.source, edge.target} <= sizes.keys()
+        and not (edge.relation is Relation.HOLDS and edge.target in acting)
+    ]
     boxes = {box.node.id: box for box in _boxes(list(sizes.values()), edges)}
     owned = list(_owners(graph, tuple(boxes.values())))
     owners = [owner for owner, _ in owned]
@@ -209,13 +216,6 @@ def _chips(scopes: Iterable[GraphNode], room: float, lines: int) -> Iterator[Box
 def _broken(name: str, node: GraphNode, room: float) -> list[str]:
     """The lines of a name: two at most if the card has no detail, otherwise one."""
     return wrapped(name, NAME_SIZE, room, 1 if node.detail else 2)
-
-
-def _is_drawn(edge: GraphEdge, graph: IdentityGraph) -> bool:
-    """Whether an edge has a line: a role is connected to the pods that act with it, not across them to the identity."""
-    if edge.relation is not Relation.HOLDS:
-        return True
-    return not any(other.target == edge.target for other in graph.edges if other.relation is Relation.ACTS_WITH)
 
 
 def _boxes(cards: Sequence[Box], edges: Sequence[GraphEdge]) -> Iterator[Box]:
