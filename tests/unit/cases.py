@@ -22,7 +22,7 @@ def read(file: Path, words: Mapping[str, object]) -> Any:
     """
     text = file.read_text(encoding="utf-8")
     require_unique_keys(text)
-    return _filled_in(yaml.safe_load(text), words)
+    return _filled_in(yaml.load(text, yaml.CSafeLoader), words)
 
 
 def _filled_in(value: Any, words: Mapping[str, object]) -> Any:
