@@ -15,6 +15,7 @@ import threading
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -148,12 +149,11 @@ class _StateSecrets:
 
     def __init__(self, stack: LocalStack) -> None:
         self._passphrase = (stack.state / "pulumi/passphrase").read_bytes().strip()
-        self._ciphers: dict[str, AESGCM] = {}
 
     def decrypted(self, content: bytes) -> bytes:
         """Every secret of a file that names its salt, one a line; empty for other files."""
         text = _unpacked(content).decode(errors="replace")
-        ciphers = [self._cipher(salt) for salt in sorted(set(_SALT.findall(text)))]
+        ciphers = [_cipher(self._passphrase, salt) for salt in sorted(set(_SALT.findall(text)))]
         values = {
             value
             for nonce, sealed in set(_CIPHERTEXT.findall(text))
@@ -162,11 +162,10 @@ class _StateSecrets:
         }
         return b"\n".join(sorted(values))
 
-    def _cipher(self, salt: str) -> AESGCM:
-        if salt not in self._ciphers:
-            derive = PBKDF2HMAC(SHA256(), 32, base64.b64decode(salt), _ITERATIONS)
-            self._ciphers[salt] = AESGCM(derive.derive(self._passphrase))
-        return self._ciphers[salt]
+
+@cache
+def _cipher(passphrase: bytes, salt: str) -> AESGCM:
+    return AESGCM(PBKDF2HMAC(SHA256(), 32, base64.b64decode(salt), _ITERATIONS).derive(passphrase))
 
 
 def _opened(cipher: AESGCM, nonce: str, sealed: str) -> bytes | None:
