@@ -53,6 +53,8 @@ def main() -> None:
     """Serve; in a forked process, become what the client asked for."""
     for package in _PACKAGES:
         getattr(importlib.import_module(package), "__all__", None)  # azure-native's modules load at the first look
+    # A call of the engine for each of a thousand messages of a program, which it drops without `--debug`.
+    vars(sys.modules["pulumi.log"])["debug"] = lambda *_, **__: None
     _load_keys_once()
     sys.path.insert(0, str(_CHECKOUT))
     for module in _OWN:
