@@ -128,27 +128,40 @@ class _Interruption:
         deadline: Deadline | None = None,
         standstill: Standstill | None = None,
     ) -> Iterator[None]:
-        """Interrupt this engine in its terminal: at a signal, also one during its start, the deadline, a standstill."""
+        """Interrupt this engine in its terminal: at a signal, also one during its start, the deadline, a standstill.
+
+        A handler that Python has to run would wait for the end of a read that has just begun: the engine's next line.
+        """
         with self._lock:
             self._engine = partial(terminal.send, process)
             if self._pending is not None:
                 self._engine(self._pending)
-        ended = threading.Event()
+        received, wakeup = os.pipe()
+        os.set_blocking(wakeup, False)
 
         def watch() -> None:
-            while not ended.wait(min(_POLL_INTERVAL, deadline.left) if deadline else _POLL_INTERVAL):
+            while self.reason is None:
+                left = min(_POLL_INTERVAL, deadline.left) if deadline else _POLL_INTERVAL
+                if select.select([received], [], [], left)[0]:
+                    numbers = os.read(received, 1 << 10)
+                    for number in {signal.SIGINT, signal.SIGTERM}.intersection(numbers):
+                        self.handle(number, None)
+                    if not numbers:
+                        return  # the engine has ended
                 is_over = deadline is not None and not deadline.left
                 if is_over or (standstill is not None and standstill.is_reached()):
                     self._send(signal.SIGINT, str(deadline) if is_over else STANDSTILL)
-                    return
 
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
+        before = signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
         try:
             yield
         finally:
-            ended.set()
+            signal.set_wakeup_fd(before)
+            os.close(wakeup)
             watcher.join()
+            os.close(received)
 
     def handle(self, number: int, _: FrameType | None) -> None:
         """The handler of this process's signals, from before the engine starts."""

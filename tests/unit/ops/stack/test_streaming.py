@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import termios
+import threading
 import time
 from contextlib import nullcontext
 from pathlib import Path
@@ -72,6 +73,27 @@ def test_a_signal_while_the_engine_starts_is_not_lost(monkeypatch: pytest.Monkey
     monkeypatch.setattr(subprocess, "Popen", interrupted)
 
     assert ended("exec sleep 3600") == Ended(-signal.SIGTERM, "", "SIGTERM")
+
+
+def test_a_signal_that_comes_as_a_read_of_the_engines_errors_begins_is_passed_on() -> None:
+    engine = "import signal, time; signal.pthread_sigmask(signal.SIG_UNBLOCK, [2]); print(flush=True); time.sleep(60)"
+    reading, output = os.pipe()
+
+    def interrupt() -> None:
+        os.read(reading, 1)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    # It is this thread that the system interrupts: the main one is not called out of its read.
+    threading.Thread(target=interrupt, daemon=True).start()
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        run = run_streaming([sys.executable, "-c", engine], directory=_ROOT, environment=os.environ, output=output)
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+        os.close(reading)
+        os.close(output)
+
+    assert (run.code, run.interrupted_by) == (-signal.SIGINT, "SIGINT")
 
 
 def test_what_the_engine_says_of_a_lock_is_not_printed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
