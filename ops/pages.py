@@ -15,8 +15,7 @@ from typing import Any, Final
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from identity.credentials.symptom import GENERIC_PLACEHOLDERS, Family
-from identity.credentials.symptoms import SYMPTOMS
+from identity.symptoms import GENERIC_PLACEHOLDERS, Family, symptoms
 from ops.cli import COMMANDS, application
 
 _REFERENCE: Final = Path(__file__).parents[1] / "docs/reference"
@@ -58,7 +57,7 @@ def _commands(name: str, command: TyperGroup | TyperCommand, parent: Any) -> Ite
 
 _OF_SYMPTOMS: Final = """\
 # Symptoms
-This page is written by `make generate` from the table in `identity/credentials/symptoms.py`; change it there.
+This page is written by `make generate` from the table in `identity/symptoms.yaml`; change it there.
 
 Search it for the code, the reason or a part of the message. `.venv/bin/idstack explain AADSTS700027` prints one entry,
 and accepts a whole message in quotes. The doctor prints the same fixes with the names of your stack.
@@ -71,7 +70,7 @@ def symptoms_page() -> str:
 
 def _symptoms(family: Family) -> Iterator[str]:
     yield f"## {family}\n"
-    for row in SYMPTOMS:
+    for row in symptoms():
         if row.family is family:
             messages = [word.replace('[^"]+', "...") for word in row.words if word != row.name]
             yield f"### {row.name}"

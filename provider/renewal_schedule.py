@@ -37,7 +37,6 @@ from identity.credentials.schedule import (
     Terms,
 )
 from identity.credentials.secret_tags import DELIVERED_AT, GENERATION, THUMBPRINT
-from identity.credentials.symptoms import fix_of_read
 from identity.plugin_schema import (
     CertificateSlot,
     DeliveryRecord,
@@ -45,6 +44,7 @@ from identity.plugin_schema import (
     RenewalScheduleState,
     VaultAddress,
 )
+from identity.symptoms import fix_of_read
 from plugin import PluginError, Props, contains_unknown, pause
 from provider import cloud
 from provider.cloud import azure_time, require_right

@@ -27,12 +27,12 @@ from identity import checkout
 from identity.catalogue_rows import Scope
 from identity.clouds import LOCAL_CLOUD
 from identity.credentials import renewal_request
-from identity.credentials.symptom import az_login
 from identity.outputs import StackOutputs
 from identity.settings import ConfigurationError, Problem, Settings
 from identity.settings.rules.authentication import refuse_changed_authentication
 from identity.settings.rules.credential_loss import find_losses, refuse_losses, unused_allowances
 from identity.settings.schema.problems import to_set
+from identity.symptoms import az_login
 
 # openshift/hypershift etcd-upload/azure_uploader.go:72; pull request 9457, which changes that, is open.
 _SUFFIX: Final = "core.windows.net"

@@ -36,11 +36,11 @@ from components.preflight.imported_documents import (
 from components.preflight.obstacles import find_obstacles
 from identity import resource_types
 from identity.credentials import renewal_request
-from identity.credentials.symptoms import fix_of_read
 from identity.naming import parse_arm_id
 from identity.outputs import StackOutputs
 from identity.plugin_schema import SecretAddresses
 from identity.settings import ConfigurationError, Problem, Settings
+from identity.symptoms import fix_of_read
 
 
 @dataclass(frozen=True, kw_only=True)

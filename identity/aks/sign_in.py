@@ -16,9 +16,8 @@ from identity.azure import arm_environment
 from identity.azure.arm_environment import ClientIdentity, Method
 from identity.azure.errors import LoginRefusedError, SignInRefusedError
 from identity.credentials.rfc3339 import Clock
-from identity.credentials.symptom import Family, az_login
-from identity.credentials.symptoms import find
 from identity.login_kinds import LoginKind
+from identity.symptoms import Family, az_login, find
 
 if TYPE_CHECKING:
     from azure.core.credentials import AccessToken

@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from identity.credentials.symptom import GENERIC_PLACEHOLDERS, Family, Symptom
-from identity.credentials.symptoms import SYMPTOMS, find
 from identity.similar import did_you_mean
+from identity.symptoms import GENERIC_PLACEHOLDERS, Family, Symptom, find, symptoms
 from ops.commands.options import JsonOption, Screen
 from ops.stack.errors import message
 
@@ -20,7 +19,7 @@ def explain(
         list[str] | None,
         typer.Argument(
             help="A code, reason or condition, or a whole message in quotes. Default: list all.",
-            autocompletion=lambda: [symptom.name for symptom in SYMPTOMS],
+            autocompletion=lambda: [symptom.name for symptom in symptoms()],
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -31,11 +30,11 @@ def explain(
     fixes with the names of your stack.
     """
     text = " ".join(words or ())
-    named = [symptom for symptom in SYMPTOMS if symptom.name.lower() == text.lower()]
+    named = [symptom for symptom in symptoms() if symptom.name.lower() == text.lower()]
     # Those that a message matches, one of each family.
-    rows = (named or [symptom for family in Family if (symptom := find(text, family))]) if text else SYMPTOMS
+    rows = (named or [symptom for family in Family if (symptom := find(text, family))]) if text else symptoms()
     if not rows:
-        similar = did_you_mean(text, (symptom.name for symptom in SYMPTOMS)) or "."
+        similar = did_you_mean(text, (symptom.name for symptom in symptoms())) or "."
         raise typer.BadParameter(message("explain.unknown", text=text, similar=similar))
     Screen(as_json).show([_document(row) for row in rows], _explained(rows) if text else _list_by_family(rows))
 

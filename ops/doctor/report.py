@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from rich.text import Text
 
-from identity.credentials.symptoms import find
+from identity.symptoms import find
 from ops.doctor.checks.check import CheckResult, CheckStatus, Stage
 from ops.outputs.tables import counted
 

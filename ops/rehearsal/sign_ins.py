@@ -22,9 +22,8 @@ from azure.core.exceptions import AzureError
 from identity.clouds import LocalEnvironment, local_cloud
 from identity.credentials.document import InvalidCredentialError, decode
 from identity.credentials.sign_in import refusal, sign_in
-from identity.credentials.symptom import Family
-from identity.credentials.symptoms import find
 from identity.outputs import StackOutputs
+from identity.symptoms import Family, find
 from ops.world.ownership import ResourceOwner
 
 _RESOURCE: Final = "https://vault.azure.net"

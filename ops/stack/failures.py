@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from identity import yaml_text
 from identity.aks.azure_rbac import DENIAL
-from identity.credentials.symptom import GENERIC_PLACEHOLDERS, Family
-from identity.credentials.symptoms import SYMPTOMS
+from identity.symptoms import GENERIC_PLACEHOLDERS, Family, symptoms
 from ops.stack import state_file
 from ops.stack.errors import CommandError, message
 from ops.stack.lock import LockedError, StartedEngines, is_locked, owners, stack_of, truncated_locks
@@ -53,7 +52,7 @@ def _rows(part: str) -> Iterator[EngineFailure]:
 
 def _of_a_run() -> Iterator[EngineFailure]:
     yield EngineFailure(re.escape(DENIAL), "{denied}")
-    for symptom in (row for row in SYMPTOMS if row.family is Family.RUN):
+    for symptom in (row for row in symptoms() if row.family is Family.RUN):
         fix = symptom.fix.format_map(GENERIC_PLACEHOLDERS).replace("<stack>", "{stack}")
         yield EngineFailure("|".join(symptom.words or (symptom.name,)), f"{symptom.cause}: {fix}")
     yield from _rows("ofARun")

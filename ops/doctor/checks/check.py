@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
 from identity import yaml_text
-from identity.credentials.symptom import GENERIC_PLACEHOLDERS, Symptom
+from identity.symptoms import GENERIC_PLACEHOLDERS, Symptom
 from ops.world.expected import Identity, StateRole
 from ops.world.reader import EVERYTHING, Subject
 from ops.world.seen import NotReadError, Part, StackWorld, entry, known

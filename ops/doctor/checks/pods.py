@@ -13,10 +13,9 @@ from identity import yaml_text
 from identity.catalogue_rows import Mount
 from identity.credentials import rfc3339
 from identity.credentials.schedule import LONGEST_POLL
-from identity.credentials.symptom import Family
-from identity.credentials.symptoms import find
 from identity.naming import parse_arm_id
 from identity.secrets_store import poll_interval, rotation_command, rotation_fault
+from identity.symptoms import Family, find
 from ops.doctor.checks.check import Fault, Stage, fault, of_cluster_side, of_identity, of_stack, of_symptom, renewal
 from ops.stack.environment import is_local
 from ops.world.expected import Identity

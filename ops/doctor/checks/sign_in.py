@@ -8,8 +8,7 @@ from http import HTTPStatus
 from typing import Final
 
 from identity.credentials import rfc3339
-from identity.credentials.symptom import Family
-from identity.credentials.symptoms import find
+from identity.symptoms import Family, find
 from ops.doctor.checks.check import Fault, Stage, fault, of_identity, of_principal, of_symptom, renewal, role_fault
 from ops.doctor.checks.pods import reports_of
 from ops.world.expected import GrantedPrincipal, Identity

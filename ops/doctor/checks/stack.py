@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Final
 
-from identity.credentials.symptom import az_login
+from identity.symptoms import az_login
 from ops.doctor.checks.check import Fault, Stage, fault, of_stack
 from ops.stack.environment import is_local
 from ops.world.reader import AZURE, CLUSTER

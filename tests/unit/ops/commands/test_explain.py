@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from identity.credentials.symptoms import SYMPTOMS
+from identity.symptoms import symptoms
 from tests.unit.ops.conftest import Idstack
 
 
@@ -30,8 +30,8 @@ def test_a_whole_message_is_explained_by_its_most_telling_part(idstack: Idstack)
 def test_all_are_listed_without_a_name(idstack: Idstack) -> None:
     printed, found = idstack("explain").output.splitlines(), json.loads(idstack("explain", "--json").output)
 
-    assert all(f"  {symptom.name}: {symptom.cause}" in printed for symptom in SYMPTOMS)
-    assert [symptom["name"] for symptom in found] == [symptom.name for symptom in SYMPTOMS]
+    assert all(f"  {symptom.name}: {symptom.cause}" in printed for symptom in symptoms())
+    assert [symptom["name"] for symptom in found] == [symptom.name for symptom in symptoms()]
 
 
 def test_an_unknown_code_is_answered_with_the_nearest(idstack: Idstack) -> None:

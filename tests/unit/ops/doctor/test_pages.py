@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from identity.credentials.symptoms import SYMPTOMS
+from identity.symptoms import symptoms
 from ops.doctor.checks.check import CheckStatus, ExitCode, Stage
 from ops.doctor.examination import CHECKS
 from ops.pages import SYMPTOMS_PAGE, symptoms_page
@@ -46,6 +46,6 @@ def test_the_page_is_what_the_table_says() -> None:
 def test_every_symptom_is_a_section_with_a_place_to_look_and_a_fix() -> None:
     sections = {part.partition("\n")[0]: part for part in symptoms_page().split("\n### ")[1:]}
 
-    assert list(sections) == [symptom.name for symptom in SYMPTOMS]
+    assert list(sections) == [symptom.name for symptom in symptoms()]
     assert all("\n- Evidence: " in section and "\n- Fix: " in section for section in sections.values())
     assert not [line for line in symptoms_page().splitlines() if len(line) > 120]

@@ -1,16 +1,22 @@
-"""A row of the table of symptoms: what an error says, its cause, where the evidence is, and the fix."""
+"""The errors that a person on call reads: what each says, its cause, where the evidence is, and the fix.
+
+The doctor, the sign-in to AKS, the rehearsal and `idstack explain` take their words from the table `symptoms.yaml`, and
+so does `docs/reference/symptoms.md`.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
+from pathlib import Path
 from typing import Final
 
 
 class Family(StrEnum):
-    """The source of the error. The value is a heading of the page."""
+    """The source of the error. The value is its heading, in the table and on the page."""
 
     ENTRA_ID = "Entra ID refuses a sign-in"
     VAULT = "The key vault refuses a read"
@@ -22,12 +28,7 @@ class Family(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Symptom:
-    """One row. `name` is what `idstack explain` takes: a code, a reason, a condition, or a short name for a message.
-
-    `words` are regular expressions of the messages that mean it; without any, the name. `fix` is for a hosted cluster's
-    identity, `login` for a person or a pipeline that signs in itself. Both have placeholders,
-    those of `GENERIC_PLACEHOLDERS`.
-    """
+    """One row. `fix` and `login` have placeholders, those of `GENERIC_PLACEHOLDERS`."""
 
     name: str
     family: Family
@@ -35,7 +36,7 @@ class Symptom:
     evidence: str
     fix: str
     login: str = ""
-    words: tuple[str, ...] = ()
+    words: Sequence[str] = ()
 
     @property
     def login_fix(self) -> str:
@@ -59,6 +60,33 @@ GENERIC_PLACEHOLDERS: Final[Mapping[str, str]] = {
     "client": "<client id>",
     "secret": "--vault-name <vault> --name <secret>",
 }
+
+
+@cache
+def symptoms() -> tuple[Symptom, ...]:
+    """The rows of the table, in its order."""
+    from identity import yaml_text  # slow, and `idstack token` runs at each sign-in of kubectl
+
+    table = yaml_text.load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+    return tuple(
+        Symptom(name=name, family=Family(family), **row) for family, rows in table.items() for name, row in rows.items()
+    )
+
+
+def fix_of_read(message: str) -> str:
+    """The fix of a read of Azure that failed with this message; a role is none where nobody was refused."""
+    row = find(message, Family.ENTRA_ID, Family.RUN)
+    if row is not None and row.name != "LinkedAuthorizationFailed":
+        provider = re.search(r"namespace '([\w.]+)'", message)
+        return row.login_fix.replace("<name>", provider[1] if provider else "<name>")
+    if row is not None or re.search(r"\b403\b", message):
+        return "let the identity that runs this read it (role Reader), then try again"
+    return "see to the sign-in and the network (proxy, firewall), then try again"
+
+
+def find(text: str, *families: Family) -> Symptom | None:
+    """The first row of these families (by default of all) that the text matches."""
+    return next((row for row in symptoms() if (not families or row.family in families) and row.is_in(text)), None)
 
 
 # Of azure-identity and of azure-native's azidentity.

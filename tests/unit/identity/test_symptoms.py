@@ -10,13 +10,13 @@ import pytest
 from azure.core.exceptions import ClientAuthenticationError
 
 from identity.aks.sign_in import explained
-from identity.credentials.symptom import GENERIC_PLACEHOLDERS, Family, Symptom, az_login
-from identity.credentials.symptoms import SYMPTOMS, find, fix_of_read
+from identity.settings.stack_file import require_unique_keys
+from identity.symptoms import GENERIC_PLACEHOLDERS, Family, Symptom, az_login, find, fix_of_read, symptoms
 from localcloud.testing.azure import refusal
 from tests.unit import cases
 
-ROWS = pytest.mark.parametrize("row", SYMPTOMS, ids=lambda row: row.name.replace(" ", "-"))
-MESSAGES = cases.read(Path(__file__).with_name("messages.yaml"), {})
+ROWS = pytest.mark.parametrize("row", symptoms(), ids=lambda row: row.name.replace(" ", "-"))
+MESSAGES = cases.read(Path(__file__).with_suffix(".yaml"), {})
 
 
 def named(text: str, *families: Family) -> str | None:
@@ -25,7 +25,8 @@ def named(text: str, *families: Family) -> str | None:
 
 
 def test_a_name_is_that_of_one_row() -> None:
-    assert len({symptom.name.lower() for symptom in SYMPTOMS}) == len(SYMPTOMS)
+    require_unique_keys((Path(__file__).parents[3] / "identity/symptoms.yaml").read_text(encoding="utf-8"))
+    assert len({symptom.name.lower() for symptom in symptoms()}) == len(symptoms())
 
 
 @ROWS
