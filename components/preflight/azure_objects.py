@@ -24,9 +24,10 @@ from identity.settings import (
     Settings,
     VaultSettings,
 )
-from identity.settings.rules.infrastructure import apart_from, default_networks_in
+from identity.settings.rules.infrastructure import default_networks_in
 from identity.settings.schema.access import CreationSettings
 from identity.settings.schema.problems import Place, path_of, show, to_remove, to_set
+from identity.settings.schema.schema_node import accepted_by
 
 
 @dataclass(frozen=True)
@@ -205,7 +206,7 @@ class _Infrastructure:
                     place=what.place,
                     rule="network-of-pods-or-services",
                     found=f"{what.lookup.description}, which is {nodes}",
-                    accepted=apart_from(key, taken),
+                    accepted=accepted_by("network-of-pods-or-services", what.place, key=key, taken=taken),
                     fix=f"name another subnet, or set spec.networking.{key} in the HostedCluster",
                 )
 

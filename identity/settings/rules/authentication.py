@@ -47,9 +47,10 @@ def applied_clusters_sign_in_in_one_way(settings: Settings, root: ReportedPlace)
                 place = root / "hostedClusters" / index / "hostedCluster"
                 place.refuse(
                     "hosted-clusters-of-both-ways",
-                    f"nothing with authentication: {cluster.authentication}: on one management cluster "
-                    f"all HostedClusters sign in the same way, and {root / 'hostedClusters' / first[0]} has {first[1]}",
                     fix=f"{place.to_remove()}, and apply it on a management cluster of its own",
+                    authentication=cluster.authentication,
+                    first=root / "hostedClusters" / first[0],
+                    way=first[1],
                 )
 
 
@@ -88,19 +89,14 @@ def _other_way_has_no_keys(cluster: HostedClusterSettings, place: ReportedPlace)
         if at.value:
             at.refuse(
                 "key-of-other-authentication",
-                f"nothing with authentication: {cluster.authentication}",
                 otherwise=(place / "authentication").to_set(other),
+                authentication=cluster.authentication,
             )
 
 
 def _topology_is_given(cluster: HostedClusterSettings, place: ReportedPlace) -> None:
     if cluster.authentication == _WORKLOAD and cluster.topology is None:
-        (place / "topology").require(
-            "topology-missing",
-            f"Public, PublicAndPrivate or Private: with authentication: {_WORKLOAD} a HostedCluster needs one "
-            "from its beginning",
-            "Public",
-        )
+        (place / "topology").require("topology-missing", "Public", workload=_WORKLOAD)
 
 
 def _workload_identities_are_used(cluster: HostedClusterSettings, place: ReportedPlace) -> None:
@@ -110,6 +106,6 @@ def _workload_identities_are_used(cluster: HostedClusterSettings, place: Reporte
         if getattr(cluster, row.setting) is None:
             (place / "workloadIdentities" / row.field).refuse(
                 "workload-identity-without-purpose",
-                f"nothing: without {place / row.setting} nobody uses this identity",
                 otherwise=f"write {place / row.setting} in the stack file",
+                setting=place / row.setting,
             )

@@ -51,7 +51,7 @@ def _federated_credentials_are_their_own(cluster: HostedClusterSettings, place: 
             for suffix in cluster.federated_identity(row.field).federated_credentials:
                 if suffix not in own:
                     (place / cluster.federated_key / row.field / "federatedCredentials" / suffix).refuse(
-                        "federated-credential-of-other-identity", f"{enumerate_words(own, last='or')} with {row.field}"
+                        "federated-credential-of-other-identity", own=enumerate_words(own, last="or"), field=row.field
                     )
 
 
@@ -60,9 +60,9 @@ def _namespace_is_short_enough(cluster: HostedClusterSettings, place: ReportedPl
     if length > _LONGEST_NAMESPACE:
         (place / "name").require(
             "namespace-too-long",
-            f"a name with which the namespace <namespace>-<name> has at most {_LONGEST_NAMESPACE} characters",
             otherwise=f"a shorter {place / 'namespace'}",
             reason=f"the namespace has {length} characters",
+            longest=_LONGEST_NAMESPACE,
         )
 
 
@@ -71,16 +71,13 @@ def _network_is_in_the_subscription(settings: Settings, cluster: HostedClusterSe
         at = place / key
         with unless_refused():
             if at.value is not None and parse_arm_id(at.value.lower()).subscription != settings.subscription_id:
-                at.require(
-                    "network-in-other-subscription",
-                    "a resource in the subscription of subscriptionId: a HostedCluster has one for all",
-                )
+                at.require("network-in-other-subscription")
 
 
 def _subnet_is_in_the_network(cluster: HostedClusterSettings, place: ReportedPlace) -> None:
     vnet, subnet = cluster.vnet_id.lower(), cluster.subnet_id.lower()
     if not subnet.startswith(f"{vnet}/subnets/"):
-        (place / "subnetID").require("subnet-outside-vnet", f"a subnet of {place / 'vnetID'}")
+        (place / "subnetID").require("subnet-outside-vnet")
 
 
 def _identity_has_its_setting(row: ControlPlaneIdentity, cluster: HostedClusterSettings, place: ReportedPlace) -> None:
@@ -89,32 +86,26 @@ def _identity_has_its_setting(row: ControlPlaneIdentity, cluster: HostedClusterS
     setting, at = place / row.setting, place / "identities" / row.field / "enabled"
     is_given = getattr(cluster, row.setting) is not None
     if cluster.identity(row).enabled and not is_given:
-        at.refuse(
-            "identity-without-purpose",
-            f"false, or nothing: without {setting} nobody uses this identity",
-            otherwise=f"write {setting} in the stack file",
-        )
+        at.refuse("identity-without-purpose", otherwise=f"write {setting} in the stack file", setting=setting)
     if is_given and not cluster.identity(row).enabled:
-        at.refuse("identity-required", f"true: {setting} needs this identity", otherwise=setting.to_remove())
+        at.refuse("identity-required", otherwise=setting.to_remove(), needed=f"{setting} needs this identity")
 
 
 def _needed_identity_is_on(row: ControlPlaneIdentity, cluster: HostedClusterSettings, place: ReportedPlace) -> None:
     if not cluster.identity(row).enabled and not row.optional and row.setting is None:
         optional = enumerate_words(row.field for row in CONTROL_PLANE if row.optional)
-        accepted = f"true: a HostedCluster needs this identity; only {optional} may be switched off"
-        (place / "identities" / row.field / "enabled").refuse("identity-required", accepted)
+        needed = f"a HostedCluster needs this identity; only {optional} may be switched off"
+        (place / "identities" / row.field / "enabled").refuse("identity-required", needed=needed)
 
 
 def _managed_identities_are_described(identity: IdentitySettings, place: ReportedPlace) -> None:
     if identity.source != "managed-identity" or not identity.enabled:
         return
     if identity.resource_id is None:
-        accepted = "the resource id of the managed identity, to which the roles are assigned"
-        (place / "resourceId").require("managed-identity-without-resource-id", accepted)
+        (place / "resourceId").require("managed-identity-without-resource-id")
     if identity.credential is None:
         at = place / "credential"
-        accepted = "the credential of the managed identity, issued elsewhere, as one of file and secretName"
-        at.refuse("managed-identity-without-credential", accepted, (at / "file").to_set())
+        at.refuse("managed-identity-without-credential", (at / "file").to_set())
 
 
 def _applications_have_nothing_imported(identity: IdentitySettings, place: ReportedPlace) -> None:
@@ -122,11 +113,7 @@ def _applications_have_nothing_imported(identity: IdentitySettings, place: Repor
         return
     for at in (place / key for key in ("resourceId", "clientId", "credential")):
         if at.value is not None:
-            at.refuse(
-                "application-with-managed-identity-key",
-                "nothing with source: entra-application, where the stack issues the credential itself",
-                otherwise=(place / "source").to_set("managed-identity"),
-            )
+            at.refuse("application-with-managed-identity-key", otherwise=(place / "source").to_set("managed-identity"))
 
 
 def _one_credential_is_imported(identity: IdentitySettings, place: ReportedPlace) -> None:
@@ -137,14 +124,13 @@ def _one_credential_is_imported(identity: IdentitySettings, place: ReportedPlace
 def _existing_secrets_keep_their_name(identity: IdentitySettings, place: ReportedPlace) -> None:
     existing = identity.credential.secret_name if identity.credential is not None else None
     if existing is not None and identity.secret_name != existing:
-        accepted = f"nothing beside {place / 'credential' / 'secretName'}: the secret is used under its own name"
-        (place / "secretName").refuse("existing-secret-renamed", accepted)
+        (place / "secretName").refuse("existing-secret-renamed")
 
 
 def _kept_roles_assign_no_roles(identity: IdentitySettings, place: ReportedPlace) -> None:
     names = {role.guid: role.name for role in (OWNER_ROLE, RBAC_ADMINISTRATOR_ROLE, USER_ACCESS_ADMINISTRATOR_ROLE)}
     if identity.custom_role is not None and (name := names.get(identity.custom_role.lower())):
-        (place / "customRole").refuse("custom-role-assigns-roles", f"a role that assigns no roles; this one is {name}")
+        (place / "customRole").refuse("custom-role-assigns-roles", name=name)
 
 
 def _validate_object(settings: Settings, cluster: HostedClusterSettings, place: ReportedPlace) -> None:
@@ -158,27 +144,16 @@ def _validate_object(settings: Settings, cluster: HostedClusterSettings, place: 
 
 def _side_is_hypershifts(settings: Settings, cluster: HostedClusterSettings, at: ReportedPlace) -> None:
     if settings.makes_cluster_side(cluster):
-        at.refuse(
-            "hosted-cluster-with-stack-side",
-            "nothing with clusterSide: stack, which writes what HyperShift's operators would make of it",
-            otherwise=at.at(("clusterSide",)).to_set("hypershift"),
-        )
+        at.refuse("hosted-cluster-with-stack-side", otherwise=at.at(("clusterSide",)).to_set("hypershift"))
 
 
 def _users_part_is_given_once(applied: HostedClusterObjectSettings, at: ReportedPlace) -> None:
     given = (applied.manifest, applied.file)
     if None not in given:
-        at.refuse(
-            "hosted-cluster-given-once",
-            "at most one of manifest (a HostedCluster) and file (the path of one)",
-            (at / "manifest").to_remove(),
-            reason="it holds both",
-        )
+        at.refuse("hosted-cluster-given-once", (at / "manifest").to_remove(), reason="it holds both")
     elif all(value is None for value in (*given, applied.release_image, applied.pull_secret)):
         at.refuse(
             "hosted-cluster-missing",
-            "releaseImage and pullSecret, for a HostedCluster that the stack writes, or one of your own as "
-            "manifest or file",
             f"{(at / 'releaseImage').to_set()} and {(at / 'pullSecret').to_set()}",
             otherwise=(at / "file").to_set(),
         )
@@ -187,8 +162,7 @@ def _users_part_is_given_once(applied: HostedClusterObjectSettings, at: Reported
 def _release_comes_with_a_pull_secret(applied: HostedClusterObjectSettings, at: ReportedPlace) -> None:
     missing = [part for part in (at / "releaseImage", at / "pullSecret") if part.value is None]
     if len(missing) == 1:
-        accepted = "both or neither of releaseImage and pullSecret: with both the stack writes the HostedCluster"
-        missing[0].require("release-without-pull-secret", accepted)
+        missing[0].require("release-without-pull-secret")
 
 
 def _written_cluster_has_its_domains(
@@ -198,22 +172,14 @@ def _written_cluster_has_its_domains(
         return
     for at in (place / "dns" / key for key in ("baseDomain", "publicZoneID", "privateZoneID")):
         if at.value is None:
-            at.require(
-                "hosted-cluster-without-domain",
-                f"a value with {place / 'hostedCluster' / 'releaseImage'}: the HostedCluster that "
-                "the stack writes has both zones",
-            )
+            at.require("hosted-cluster-without-domain", release=place / "hostedCluster" / "releaseImage")
 
 
 def _written_cluster_has_its_host_names(
     cluster: HostedClusterSettings, applied: HostedClusterObjectSettings, place: ReportedPlace
 ) -> None:
     if applied.release_image is not None and cluster.external_dns_domain is None and cluster.needs_host_names:
-        (place / "externalDnsDomain").require(
-            "hosted-cluster-without-host-names",
-            f"a domain with {place / 'hostedCluster' / 'releaseImage'}: HyperShift tells the control plane's services "
-            f"apart by host names in it, unless {place / 'topology'} is Private with a Private Link",
-        )
+        (place / "externalDnsDomain").require("hosted-cluster-without-host-names")
 
 
 def _signing_key_is_named(
@@ -221,15 +187,11 @@ def _signing_key_is_named(
 ) -> None:
     at = place / "hostedCluster" / "serviceAccountSigningKey"
     if cluster.signing_key is not None and applied.service_account_signing_key is not None:
-        at.refuse(
-            "signing-key-named-twice", f"nothing: the stack itself makes the Secret, {cluster.signing_key_secret}"
-        )
+        at.refuse("signing-key-named-twice", secret=cluster.signing_key_secret)
     # A manifest may name the Secret: it is read later (`components/preflight/hosted_cluster_manifest.py`).
     elif cluster.signing_key_reference is None and applied.manifest is None and applied.file is None:
         at.require(
             "signing-key-missing",
-            "a Secret with the key whose public half the issuer publishes: without one HyperShift makes a key "
-            "of its own, and Entra ID refuses every data-plane identity",
             otherwise=f"{(place / 'issuer').to_set('create')}, or name the key in {place / 'serviceAccountSigningKey'}",
         )
 
@@ -241,13 +203,9 @@ def _etcd_is_encrypted_once(
     if applied.etcd_encryption is None:
         return
     if applied.release_image is None:
-        at.refuse("etcd-encryption-of-given", "nothing without releaseImage: your own HostedCluster has its encryption")
+        at.refuse("etcd-encryption-of-given")
     elif cluster.kms is not None:
-        at.refuse(
-            "etcd-encryption-twice",
-            f"nothing with {place / 'kms'}, which encrypts etcd",
-            otherwise=(place / "kms").to_remove(),
-        )
+        at.refuse("etcd-encryption-twice", otherwise=(place / "kms").to_remove(), kms=place / "kms")
 
 
 _RULES: Final = (

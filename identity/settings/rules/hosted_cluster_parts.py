@@ -28,31 +28,19 @@ def validate_kms(settings: Settings, cluster: HostedClusterSettings, place: Repo
 def _backup_key_is_another(settings: Settings, kms: KmsSettings, place: ReportedPlace) -> None:
     if kms.backup_key == kms.active_key:
         at = place / "backupKey"
-        at.refuse(
-            "backup-key-is-active",
-            f"the key that encrypted etcd before {place / 'activeKey'}, or nothing",
-            otherwise=at.to_set(),
-        )
+        at.refuse("backup-key-is-active", otherwise=at.to_set())
 
 
 def _one_vault_is_in_one_group(settings: Settings, kms: KmsSettings, place: ReportedPlace) -> None:
     if kms.backup_key is None or kms.backup_key.key_vault_name.lower() != kms.active_key.key_vault_name.lower():
         return
     if kms.backup_key_vault_resource_group.lower() != kms.key_vault_resource_group.lower():
-        (place / "backupKeyVaultResourceGroup").refuse(
-            "backup-key-group-mismatch",
-            f"the group of {place / 'keyVaultResourceGroup'}, or nothing: both keys are in "
-            f"{kms.active_key.key_vault_name}",
-        )
+        (place / "backupKeyVaultResourceGroup").refuse("backup-key-group-mismatch", vault=kms.active_key.key_vault_name)
 
 
 def _local_cloud_has_no_hsm(settings: Settings, kms: KmsSettings, place: ReportedPlace) -> None:
     if kms.is_managed_hsm and settings.cloud.name == LOCAL_CLOUD:
-        (place / "keyVaultType").refuse(
-            "managed-hsm-on-local-cloud",
-            "KeyVault with cloud: local, which has no managed HSM",
-            (place / "activeKey").to_set(),
-        )
+        (place / "keyVaultType").refuse("managed-hsm-on-local-cloud", (place / "activeKey").to_set())
 
 
 def validate_optional_identities(settings: Settings, cluster: HostedClusterSettings, place: ReportedPlace) -> None:
@@ -71,9 +59,7 @@ def used_once_is_switched_on_once(settings: Settings, root: ReportedPlace) -> No
                 place = root / "hostedClusters" / index / "managedIdentities"
                 if row.used_once is not None and (first := owners.setdefault(row.field, place)) != place:
                     (place / cluster.managed_identities.index(row.field)).refuse(
-                        "optional-identity-used-once",
-                        f"nothing: {first} has it for all hosted clusters of the management "
-                        f"cluster, because {row.used_once}",
+                        "optional-identity-used-once", first=first, why=row.used_once
                     )
 
 
@@ -90,26 +76,16 @@ def _resource_is_given(settings: Settings, cluster: HostedClusterSettings, scope
     arm_id = cluster.optional_resource(scope)
     if arm_id is not None:
         if parse_arm_id(arm_id.lower()).subscription != settings.subscription_id:
-            at.require(
-                "optional-resource-in-other-subscription",
-                "a resource in the subscription of subscriptionId, where the stack looks it up",
-            )
+            at.require("optional-resource-in-other-subscription")
         return
     if users := cluster.users_of(scope):
-        at.require(
-            "optional-resource-missing",
-            f"the resource id of the {scope}, where the role of {enumerate_words(users)} is",
-        )
+        at.require("optional-resource-missing", scope=scope, users=enumerate_words(users))
 
 
 def _management_issuer_is_given(cluster: HostedClusterSettings, at: ReportedPlace) -> None:
     users = [row.field for row in cluster.optional_rows if row.subjects]
     if users and cluster.management_issuer_url is None:
-        at.require(
-            "management-issuer-missing",
-            f"the management cluster's OIDC issuer, whose service accounts use {enumerate_words(users)}; "
-            "`az aks show --query oidcIssuerProfile.issuerUrl` prints it",
-        )
+        at.require("management-issuer-missing", users=enumerate_words(users))
 
 
 # MaxItems of `additionalAllowedSubscriptions`.
@@ -129,31 +105,21 @@ def _private_access_is_described(cluster: HostedClusterSettings, place: Reported
     if is_private and cluster.private is None:
         at.refuse(
             "private-access-missing",
-            f"how the API server is reached privately, with {topology}: {cluster.topology}",
             (at / "type").to_set(),
             otherwise=topology.to_set("Public"),
+            topology=cluster.topology,
         )
     if cluster.private is not None and not is_private:
-        at.refuse(
-            "private-access-without-topology",
-            f"nothing, unless {topology} is PublicAndPrivate or Private",
-            otherwise=topology.to_set("<PublicAndPrivate|Private>"),
-        )
+        at.refuse("private-access-without-topology", otherwise=topology.to_set("<PublicAndPrivate|Private>"))
 
 
 def _one_way_is_described(private: PrivateSettings, place: ReportedPlace) -> None:
     for key, way, value in (("privateLink", "PrivateLink", private.private_link), ("swift", "Swift", private.swift)):
         at = place / key
         if private.type == way and value is None:
-            at.refuse(
-                "private-access-incomplete",
-                f"the keys of {way}, which is the type",
-                f"write it as YAML at {at} in the stack file",
-            )
+            at.refuse("private-access-incomplete", f"write it as YAML at {at} in the stack file", way=way)
         if private.type != way and value is not None:
-            at.refuse(
-                "private-access-unused", f"nothing with type: {private.type}", otherwise=(place / "type").to_set(way)
-            )
+            at.refuse("private-access-unused", otherwise=(place / "type").to_set(way), type=private.type)
 
 
 def _private_link_is_whole(private: PrivateSettings, place: ReportedPlace) -> None:
@@ -163,19 +129,14 @@ def _private_link_is_whole(private: PrivateSettings, place: ReportedPlace) -> No
     place = place / "privateLink"
     subscriptions = link.additional_allowed_subscriptions
     if link.nat_subnet_id is None and not subscriptions:
-        place.refuse(
-            "private-link-empty",
-            "natSubnetID, additionalAllowedSubscriptions or both: the API refuses an empty privateLink",
-            (place / "natSubnetID").to_set(),
-            reason="it is empty",
-        )
+        place.refuse("private-link-empty", (place / "natSubnetID").to_set(), reason="it is empty")
     at = place / "additionalAllowedSubscriptions"
     if len(subscriptions) > _MOST_SUBSCRIPTIONS or len(set(subscriptions)) < len(subscriptions):
         at.refuse(
             "private-link-subscriptions",
-            f"at most {_MOST_SUBSCRIPTIONS} subscriptions, each once",
             f"write it as YAML at {at} in the stack file",
             reason=f"{len(subscriptions)} entries, {len(set(subscriptions))} of them different",
+            most=_MOST_SUBSCRIPTIONS,
         )
 
 
@@ -206,19 +167,13 @@ def _external_domain_leaves_the_applications_alone(
     """As `validateExternalDNSDomain` in `cmd/cluster/azure/create.go:288-315`."""
     external, domain = cluster.external_dns_domain, f"{cluster.name}.{dns.base_domain}"
     if external is not None and _is_below(domain, external):
-        (place / "externalDnsDomain").require(
-            "external-domain-shadows-applications",
-            f"a domain that does not hold {domain}: its private zone would hide the applications",
-        )
+        (place / "externalDnsDomain").require("external-domain-shadows-applications", domain=domain)
 
 
 def _external_zone_holds_the_external_domain(cluster: HostedClusterSettings, place: ReportedPlace) -> None:
     external, zone = cluster.external_dns_domain, cluster.external_dns_zone_id
     if external is not None and zone is not None and not _is_below(external, parse_arm_id(zone.lower()).name):
-        (place / "externalDnsZoneID").require(
-            "external-zone-of-other-domain",
-            f"a zone that holds {external}, the cluster's externalDnsDomain: external DNS writes its records",
-        )
+        (place / "externalDnsZoneID").require("external-zone-of-other-domain", external=external)
 
 
 def _host_names_are_short_enough(cluster: HostedClusterSettings, place: ReportedPlace) -> None:
@@ -228,9 +183,9 @@ def _host_names_are_short_enough(cluster: HostedClusterSettings, place: Reported
     if len(label) > _LONGEST_LABEL:
         (place / "name").require(
             "host-name-too-long",
-            "with externalDnsDomain, a name with which each label of the host name "
-            f"{_LONGEST_SERVICE}-<name> has at most {_LONGEST_LABEL} characters",
             reason=f"the label has {len(label)} characters",
+            service=_LONGEST_SERVICE,
+            longest=_LONGEST_LABEL,
         )
 
 
@@ -240,10 +195,7 @@ def _zone_has_the_clusters_domain(
     base = cluster.dns and cluster.dns.base_domain
     domain = f"{cluster.name}.{base}"
     if not _is_below(domain, parse_arm_id(zone.lower()).names[-1]):
-        at.require(
-            "zone-of-other-domain",
-            f"a zone that holds {domain}, such as {base}: the ingress operator writes its records",
-        )
+        at.require("zone-of-other-domain", domain=domain, base=base)
 
 
 def _zone_is_where_its_role_is(
@@ -251,14 +203,13 @@ def _zone_is_where_its_role_is(
 ) -> None:
     """The groups of the ingress operator's role (`support/azureutil/azureutil.go:382-384`), or the zone itself."""
     arm_id = parse_arm_id(zone.lower())
-    accepted = "a zone in the subscription of subscriptionId"
-    groups = [arm_id.resource_group]
+    groups, other = [arm_id.resource_group], ""
     if settings.roles == "hypershift":
         network = parse_arm_id(cluster.vnet_id.lower()).resource_group
         groups = [group.lower() for group in (cluster.resource_group, network, cluster.dns_zone_resource_group)]
-        accepted += ", in the resource group of dnsZoneResourceGroup, of resourceGroup or of vnetID"
+        other = ", in the resource group of dnsZoneResourceGroup, of resourceGroup or of vnetID"
     if arm_id.subscription != settings.subscription_id or arm_id.resource_group not in groups:
-        at.require("zone-without-role", f"{accepted}: the identity that writes its records has its role there")
+        at.require("zone-without-role", groups=other)
 
 
 def _is_below(domain: str, parent: str) -> bool:
@@ -272,11 +223,7 @@ def validate_workloads(settings: Settings, cluster: HostedClusterSettings, place
     """Apply every rule to the workloads of the hosted cluster at `place`."""
     place = place / "workloads"
     if cluster.workloads and settings.cluster_side != "stack":
-        place.refuse(
-            "workloads-with-hypershift-side",
-            "nothing with clusterSide: hypershift, where HyperShift's operators make all objects",
-            otherwise=place.at(("clusterSide",)).to_set("stack"),
-        )
+        place.refuse("workloads-with-hypershift-side", otherwise=place.at(("clusterSide",)).to_set("stack"))
         return
     apply((_workloads_have_names_of_their_own,), cluster, place)
     for index, workload in enumerate(cluster.workloads):
@@ -290,43 +237,36 @@ def _workloads_have_names_of_their_own(cluster: HostedClusterSettings, place: Re
     taken: dict[str, object] = {
         row.probe_name(mount): "a credential probe" for row in CONTROL_PLANE for mount in row.mounts
     }
-    accepted = "another name than {} has: both would be the same Deployment"
     for index, workload in enumerate(cluster.workloads):
         with unless_refused():
-            (place / index / "name").require_own("duplicate-workload-name", accepted, taken, workload.name)
+            (place / index / "name").require_own("duplicate-workload-name", taken, workload.name)
 
 
 def _identities_are_there(cluster: HostedClusterSettings, workload: WorkloadSettings, place: ReportedPlace) -> None:
     fields = workload.identities
     if not fields:
-        accepted = "the fields of one or more identities: a workload without one has no place in this stack"
-        place.refuse("workload-without-identity", accepted, (place / 0).to_set("<identity>"), reason="it is empty")
+        place.refuse("workload-without-identity", (place / 0).to_set("<identity>"), reason="it is empty")
     for index, field in enumerate(fields):
         at = place / index
         if field in fields[:index]:
-            at.refuse("duplicate-workload-identity", "each identity once")
+            at.refuse("duplicate-workload-identity")
         with unless_refused():
             if not cluster.identity(_ROWS[field]).enabled:
-                at.refuse("workload-identity-disabled", "an identity that is on; this one is switched off")
+                at.refuse("workload-identity-disabled")
     try:
         side_by_side([_ROWS[field] for field in dict.fromkeys(fields)])
     except MountCollisionError as error:
         place.refuse(
-            "workload-mounts-collide",
-            "identities that fit into one container: each is mounted as in its own consumer's pod",
-            f"give {error.first} and {error.second} a workload each",
-            reason=str(error),
+            "workload-mounts-collide", f"give {error.first} and {error.second} a workload each", reason=str(error)
         )
 
 
 def _toleration_is_whole(toleration: TolerationSettings, place: ReportedPlace) -> None:
     if toleration.operator == "Equal" and toleration.key is None:
         every = f"{(place / 'operator').to_set('Exists')} to tolerate every taint"
-        accepted = "the key of a taint with operator: Equal"
-        (place / "key").require("toleration-without-key", accepted, "<taint>", otherwise=every)
+        (place / "key").require("toleration-without-key", "<taint>", otherwise=every)
     if toleration.operator == "Exists" and toleration.value:
-        (place / "value").refuse("toleration-value-unused", "nothing with operator: Exists")
+        (place / "value").refuse("toleration-value-unused")
     if toleration.toleration_seconds is not None and toleration.effect != "NoExecute":
         evict = (place / "effect").to_set("NoExecute")
-        accepted = "nothing without effect: NoExecute"
-        (place / "tolerationSeconds").refuse("toleration-seconds-unused", accepted, otherwise=evict)
+        (place / "tolerationSeconds").refuse("toleration-seconds-unused", otherwise=evict)

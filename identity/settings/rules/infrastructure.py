@@ -44,9 +44,7 @@ def created_groups_are_the_clusters_own(settings: Settings, root: ReportedPlace)
             for place, group in _other_groups(settings, index, root):
                 if group.lower() in own:
                     (root / "hostedClusters" / index / "infraID").require(
-                        "created-group-shared",
-                        "an id with which the resource groups of infrastructure: create are the cluster's "
-                        f"own: {place} is in {own[group.lower()]}, too, which is deleted with the cluster",
+                        "created-group-shared", place=place, group=own[group.lower()]
                     )
                     break
 
@@ -74,38 +72,28 @@ def _other_groups(settings: Settings, own: int, root: ReportedPlace) -> Iterator
 
 def _nothing_is_said_of_an_existing_network(cluster: HostedClusterSettings, place: ReportedPlace) -> None:
     if cluster.network is not None:
-        (place / "network").refuse(
-            "ranges-of-existing-network",
-            "nothing with infrastructure: existing: the network of vnetID has its ranges",
-            otherwise=(place / "infrastructure").to_set("create"),
-        )
+        (place / "network").refuse("ranges-of-existing-network", otherwise=(place / "infrastructure").to_set("create"))
 
 
 def _names_are_short_enough(settings: Settings, cluster: HostedClusterSettings, place: ReportedPlace) -> None:
     length = len(cluster.names(settings.subscription_id).stem)
     if length > LONGEST_STEM:
         (place / "infraID").require(
-            "created-network-name-too-long",
-            "an id with which the network's name <name>-<infraID> has at most "
-            f"{LONGEST_STEM} characters, as Azure demands",
-            reason=f"the name has {length} characters",
+            "created-network-name-too-long", reason=f"the name has {length} characters", longest=LONGEST_STEM
         )
 
 
 def _zones_are_known(settings: Settings, cluster: HostedClusterSettings, place: ReportedPlace) -> None:
     at = place / "dns"
-    why = "with infrastructure: create, where the stack makes the private zone <name>.<baseDomain>"
     if cluster.dns is None:
         at.refuse(
             "created-infrastructure-without-domain",
-            f"baseDomain and publicZoneID {why}",
             f"{(at / 'baseDomain').to_set()} and {(at / 'publicZoneID').to_set()}",
         )
     elif cluster.dns.public_zone_id is None:
         zone = at / "publicZoneID"
         zone.refuse(
             "created-infrastructure-without-public-zone",
-            f"the resource id of the public zone of {at / 'baseDomain'} {why}, and the public one exists already",
             f"{zone.to_set()}; `az network dns zone show -g <group> -n <domain> --query id` prints it",
         )
 
@@ -116,8 +104,7 @@ def _subnet_is_inside(settings: Settings, cluster: HostedClusterSettings, place:
         return
     if not IPv4Network(network.subnet_address_prefix).subnet_of(IPv4Network(network.address_prefix)):
         (place / "network" / "subnetAddressPrefix").require(
-            "subnet-range-outside-network",
-            f"a range inside of {place / 'network' / 'addressPrefix'}, {network.address_prefix}",
+            "subnet-range-outside-network", range=network.address_prefix
         )
 
 
@@ -130,8 +117,9 @@ def _nodes_are_apart_from_pods_and_services(
     for key, taken in default_networks_in(nodes, cluster):
         (place / "network" / "subnetAddressPrefix").require(
             "network-of-pods-or-services",
-            apart_from(key, taken),
             otherwise=f"set spec.networking.{key} in the HostedCluster",
+            key=key,
+            taken=taken,
         )
 
 
@@ -147,14 +135,6 @@ def default_networks_in(nodes: str, cluster: HostedClusterSettings) -> Iterator[
         is_default = value_at(applied.manifest or {}, ("spec", "networking", key)) is None
         if is_default and ip_network(nodes).overlaps(ip_network(taken)):
             yield key, taken
-
-
-def apart_from(key: str, taken: str) -> str:
-    """What is accepted instead of a range of nodes that meets a default of `spec.networking`."""
-    return (
-        f"a range apart from {taken}, the default of spec.networking.{key} of the HostedCluster, which cannot reach "
-        "nodes in it"
-    )
 
 
 def _nothing_else_is_named(settings: Settings, cluster: HostedClusterSettings, place: ReportedPlace) -> None:
@@ -174,12 +154,9 @@ def _nothing_else_is_named(settings: Settings, cluster: HostedClusterSettings, p
     for at, value, expected in values:
         with unless_refused():
             if value != expected:
-                at.refuse(
-                    "created-infrastructure-named",
-                    "nothing with infrastructure: create: the stack makes "
-                    + (f"{expected}, as HyperShift names it" if expected else "a subnet without it"),
-                    otherwise=(place / "infrastructure").to_set("existing"),
-                )
+                made = f"{expected}, as HyperShift names it" if expected else "a subnet without it"
+                otherwise = (place / "infrastructure").to_set("existing")
+                at.refuse("created-infrastructure-named", otherwise=otherwise, made=made)
 
 
 _EXISTING_ONLY: Final = ("vaultSecretName", "file")
@@ -198,24 +175,19 @@ def validate_issuer(settings: Settings, cluster: HostedClusterSettings, place: R
 def created_issuers_have_names_of_their_own(settings: Settings, root: ReportedPlace) -> None:
     """A storage account belongs to one issuer."""
     owners: dict[str, object] = {}
-    accepted = "a name other than {}: a storage account holds one issuer"
     for index, cluster in enumerate(settings.hosted_clusters):
         with unless_refused():
             if cluster.issuer_name is not None:
                 place = root / "hostedClusters" / index / "issuerName"
-                place.require_own("duplicate-issuer-name", accepted, owners, cluster.issuer_name)
+                place.require_own("duplicate-issuer-name", owners, cluster.issuer_name)
 
 
 def _name_goes_with_creation(settings: Settings, cluster: HostedClusterSettings, place: ReportedPlace) -> None:
     at = place / "issuerName"
     if cluster.issuer == "create" and cluster.issuer_name is None:
-        at.require("issuer-name-missing", "the name of the storage account that issuer: create makes, unique in Azure")
+        at.require("issuer-name-missing")
     if cluster.issuer == "existing" and cluster.issuer_name is not None:
-        at.refuse(
-            "issuer-name-unused",
-            "nothing with issuer: existing, whose address is issuerURL",
-            otherwise=(place / "issuer").to_set("create"),
-        )
+        at.refuse("issuer-name-unused", otherwise=(place / "issuer").to_set("create"))
 
 
 def _url_is_the_created_issuers(settings: Settings, cluster: HostedClusterSettings, place: ReportedPlace) -> None:
@@ -223,37 +195,25 @@ def _url_is_the_created_issuers(settings: Settings, cluster: HostedClusterSettin
         return
     written, at = issuer_url(cluster.issuer_name, settings.cloud.storage_suffix), place / "issuerURL"
     if cluster.issuer_url != written:
-        at.refuse(
-            "issuer-url-of-created",
-            f"nothing with issuer: create, which makes {written}",
-            otherwise=(place / "issuer").to_set("existing"),
-        )
+        at.refuse("issuer-url-of-created", otherwise=(place / "issuer").to_set("existing"), url=written)
 
 
 def _created_key_has_no_source(key: SigningKeySettings, place: ReportedPlace) -> None:
     for at in (place / name for name in _EXISTING_ONLY):
         if at.value is not None:
-            at.refuse(
-                "signing-key-of-created-issuer", "nothing with issuer: create, where the stack makes the key itself"
-            )
+            at.refuse("signing-key-of-created-issuer")
 
 
 def _signing_key_is_published(key: SigningKeySettings, place: ReportedPlace) -> None:
     if key.signing not in key.published:
         published = enumerate_words(map(str, key.published), last="or")
-        (place / "signing").require(
-            "signing-key-not-published",
-            f"{published}, of {place / 'published'}: Entra ID refuses tokens of any other key",
-            str(key.published[-1]),
-        )
+        (place / "signing").require("signing-key-not-published", str(key.published[-1]), published=published)
 
 
 def _leaked_key_is_not_published(key: SigningKeySettings, place: ReportedPlace) -> None:
     if both := set(key.leaked) & set(key.published):
         (place / "published").refuse(
             "leaked-key-published",
-            f"numbers that are not in {place / 'leaked'}: the holder of such a key signs tokens of "
-            "any service account with it, and takes the roles of the cluster's identities",
             f"publish a new key in place of {enumerate_words(map(str, sorted(both)))}, and let it sign",
         )
 
@@ -262,9 +222,7 @@ def _existing_key_is_not_numbered(key: SigningKeySettings, place: ReportedPlace)
     for name in _CREATED_ONLY:
         if name in key.model_fields_set:
             (place / name).refuse(
-                "signing-key-of-existing-issuer",
-                "nothing with issuer: existing, whose keys are made and published elsewhere",
-                otherwise=place.at((*place.place[:-1], "issuer")).to_set("create"),
+                "signing-key-of-existing-issuer", otherwise=place.at((*place.place[:-1], "issuer")).to_set("create")
             )
 
 

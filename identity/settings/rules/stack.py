@@ -38,13 +38,9 @@ def cluster_is_reached_in_one_way(settings: Settings, root: ReportedPlace) -> No
         return
     place = root / "managementCluster" / "kubeconfig"
     if cluster.kubeconfig is not None and "access" in cluster.model_fields_set:
-        accepted = "nothing with managementCluster.access, with which the stack makes a kubeconfig of its own"
-        place.refuse("kubeconfig-beside-access", accepted)
+        place.refuse("kubeconfig-beside-access")
     if cluster.context is not None and cluster.kubeconfig is None:
-        accepted = "nothing without managementCluster.kubeconfig: it is a context of that file"
-        (root / "managementCluster" / "context").refuse(
-            "context-without-kubeconfig", accepted, otherwise=place.to_set()
-        )
+        (root / "managementCluster" / "context").refuse("context-without-kubeconfig", otherwise=place.to_set())
 
 
 def login_is_described(settings: Settings, root: ReportedPlace) -> None:
@@ -58,9 +54,9 @@ def login_is_described(settings: Settings, root: ReportedPlace) -> None:
             continue
         at = root / "managementCluster" / "access" / str(field.alias)
         if at.value is None and name in row.needs:
-            at.require("login-key-missing", f"a value with login: {access.login}")
+            at.require("login-key-missing", login=access.login)
         if at.value is not None and name not in row.needs | row.takes:
-            at.refuse("login-key-unused", f"nothing with login: {access.login}")
+            at.refuse("login-key-unused", login=access.login)
 
 
 # learn.microsoft.com/azure/aks/configure-azure-cni: the subnet is 10.224.0.0/16, of which Azure keeps five.
@@ -82,11 +78,7 @@ def _one_authority(create: CreationSettings, place: ReportedPlace) -> None:
     by_roles, groups = create.azure_rbac, create.admin_group_object_ids
     roles_at, groups_at = place / "azureRBAC", place / "adminGroupObjectIDs"
     if by_roles and groups:
-        groups_at.refuse(
-            "two-cluster-authorities",
-            "nothing with managementCluster.create.azureRBAC, with which role assignments alone decide",
-            otherwise=roles_at.to_remove(),
-        )
+        groups_at.refuse("two-cluster-authorities", otherwise=roles_at.to_remove())
     if not by_roles and not groups:
         groups_at.refuse_value(
             None,
@@ -100,8 +92,7 @@ def _policy_engine_fits(create: CreationSettings, place: ReportedPlace) -> None:
     """AKS itself would refuse a policy engine of another plugin."""
     policy, plugin = place / "network" / "policy", place / "network" / "plugin"
     if create.network.plugin == "kubenet" and create.network.policy == "azure":
-        accepted = "calico or none with the network plugin kubenet"
-        policy.require("network-policy-of-kubenet", accepted, "calico", otherwise=plugin.to_remove())
+        policy.require("network-policy-of-kubenet", "calico", otherwise=plugin.to_remove())
 
 
 def _every_pod_has_an_address(create: CreationSettings, place: ReportedPlace) -> None:
@@ -110,33 +101,28 @@ def _every_pod_has_an_address(create: CreationSettings, place: ReportedPlace) ->
         most = _ADDRESSES // pool.count - 1
         (at / "maxPods").require(
             "node-pool-addresses",
-            f"at most {most} with {pool.count} machines: each machine and each of its pods has an address, "
-            f"and the subnet that AKS makes has {_ADDRESSES:,}",
             str(most),
             otherwise=f"{(at / 'count').to_set('<number>')} with fewer machines",
+            most=most,
+            count=pool.count,
+            addresses=f"{_ADDRESSES:,}",
         )
 
 
 def _no_kubeconfig(cluster: ManagementClusterSettings, place: ReportedPlace) -> None:
     if cluster.kubeconfig is not None:
-        accepted = "nothing with managementCluster.create: AKS assigns one when it creates the cluster"
-        (place / "kubeconfig").refuse("kubeconfig-of-created-cluster", accepted)
+        (place / "kubeconfig").refuse("kubeconfig-of-created-cluster")
 
 
 def _no_administrator(cluster: ManagementClusterSettings, place: ReportedPlace) -> None:
     if cluster.access.admin:
-        accepted = "false with managementCluster.create: the cluster has no local accounts"
-        (place / "access" / "admin").refuse("admin-of-created-cluster", accepted)
+        (place / "access" / "admin").refuse("admin-of-created-cluster")
 
 
 def _stack_is_the_vaults(settings: Settings, place: ReportedPlace) -> None:
     """The add-on's identity reads the vault, so both are made by the stack that others share."""
     if settings.shared_stack is not None:
-        place.refuse(
-            "created-cluster-in-sharing-stack",
-            "nothing with sharedStack: the stack that has the vault makes the cluster whose add-on reads it",
-            otherwise=place.at(("sharedStack",)).to_remove(),
-        )
+        place.refuse("created-cluster-in-sharing-stack", otherwise=place.at(("sharedStack",)).to_remove())
 
 
 def validate_settings(settings: Settings, local: LocalEnvironment | None, root: ReportedPlace) -> None:
@@ -160,30 +146,26 @@ def _reserved_ids_fit_cloud(settings: Settings, root: ReportedPlace) -> None:
             if is_local and value != reserved:
                 at.require(
                     "local-cloud-id-required",
-                    f"{reserved} with cloud: local, which has no other",
                     reserved,
                     otherwise=f"name a real cloud with {(root / 'cloud').to_set('<cloud>')}",
+                    reserved=reserved,
                 )
             if not is_local and value == reserved:
                 at.require(
                     "local-cloud-id-reserved",
-                    "an id of your own: this one is reserved for cloud: local",
                     otherwise=f"use the local cloud with {(root / 'cloud').to_set(LOCAL_CLOUD)}",
                 )
 
 
 def _local_state_is_on_this_machine(settings: Settings, root: ReportedPlace) -> None:
     if settings.cloud.name == LOCAL_CLOUD and settings.backend is not None:
-        (root / "backend").refuse(
-            "backend-of-local-cloud", "nothing with cloud: local, whose stacks have a backend of their own"
-        )
+        (root / "backend").refuse("backend-of-local-cloud")
 
 
 def _kubeconfig_is_the_local_clouds(settings: Settings, local: LocalEnvironment | None, root: ReportedPlace) -> None:
     cluster = settings.management_cluster
     if settings.cloud.name == LOCAL_CLOUD and local and cluster and cluster.kubeconfig not in (None, local.kubeconfig):
-        accepted = "nothing with cloud: local, whose own kubeconfig is taken"
-        (root / "managementCluster" / "kubeconfig").refuse("kubeconfig-of-local-cloud", accepted)
+        (root / "managementCluster" / "kubeconfig").refuse("kubeconfig-of-local-cloud")
 
 
 def _failed_renewals_have_time(settings: Settings, root: ReportedPlace) -> None:
@@ -194,35 +176,24 @@ def _failed_renewals_have_time(settings: Settings, root: ReportedPlace) -> None:
         most = lifetime - 1
         days, value = (f"{least} to {most}", f"<{least}-{most}>") if least < most else (f"{least}", f"{least}")
         (root / "credentials" / "renewBeforeDays").require(
-            "renewal-date",
-            f"{days} with credentials.lifetimeDays {lifetime}: a third of the lifetime, or "
-            "30 days of a long one, has to remain for renewals that fail and pods that load late",
-            value,
-            otherwise="change credentials.lifetimeDays",
+            "renewal-date", value, otherwise="change credentials.lifetimeDays", days=days, lifetime=lifetime
         )
 
 
 def _gate_has_time_to_settle(settings: Settings, root: ReportedPlace) -> None:
     propagation = settings.credentials.propagation
     if propagation.timeout_seconds <= propagation.settle_seconds:
-        (root / "credentials" / "propagation" / "timeoutSeconds").require(
-            "propagation-timeout-too-short", "more than credentials.propagation.settleSeconds", "<seconds>"
-        )
+        (root / "credentials" / "propagation" / "timeoutSeconds").require("propagation-timeout-too-short", "<seconds>")
 
 
 def _vault_and_key_vault_user_are_here_or_shared(settings: Settings, root: ReportedPlace) -> None:
     shared, name_vault = root / "sharedStack", (root / "vault" / "name").to_set()
     if settings.shared_stack is None:
         if settings.vault is None and settings.uses_vault:
-            accepted = "the Key Vault of the credentials, by its name; or sharedStack, the stack that has it"
             share = shared.to_set("<organization>/<project>/<stack>")
-            (root / "vault").refuse("vault-missing", accepted, name_vault, otherwise=share)
+            (root / "vault").refuse("vault-missing", name_vault, otherwise=share)
         if settings.vault is None and not settings.uses_vault and "key_vault_user" in settings.model_fields_set:
-            (root / "keyVaultUser").refuse(
-                "key-vault-user-without-vault",
-                "nothing without a vault, which no hosted cluster of the stack needs",
-                otherwise=name_vault,
-            )
+            (root / "keyVaultUser").refuse("key-vault-user-without-vault", otherwise=name_vault)
         return
     for key, is_set in (
         ("vault", settings.vault is not None),
@@ -230,11 +201,7 @@ def _vault_and_key_vault_user_are_here_or_shared(settings: Settings, root: Repor
         ("keyVaultUserScope", settings.key_vault_user_scope != "vault"),
     ):
         if is_set:
-            (root / key).refuse(
-                "vault-of-shared-stack",
-                "nothing with sharedStack, which has the vault and the key-vault-user",
-                otherwise=shared.to_remove(),
-            )
+            (root / key).refuse("vault-of-shared-stack", otherwise=shared.to_remove())
 
 
 def _vault_lists_have_an_effect(settings: Settings, root: ReportedPlace) -> None:
@@ -252,7 +219,7 @@ def _vault_lists_have_an_effect(settings: Settings, root: ReportedPlace) -> None
     for networks in (at / "allowedIpRanges", at / "allowedSubnetIds"):
         with unless_refused():
             if networks.value:
-                networks.refuse("vault-networks-without-effect", f"nothing with {overruling}", otherwise=fix)
+                networks.refuse("vault-networks-without-effect", otherwise=fix, overruling=overruling)
 
 
 def _vault_is_reachable(settings: Settings, root: ReportedPlace) -> None:
@@ -263,8 +230,6 @@ def _vault_is_reachable(settings: Settings, root: ReportedPlace) -> None:
         ranges, subnets, action = at / "allowedIpRanges", at / "allowedSubnetIds", at / "defaultAction"
         action.refuse(
             "vault-admits-nobody",
-            f"{ranges} or {subnets} with defaultAction: Deny, the default: without them "
-            "neither the deployer nor the nodes reach the vault",
             f"{(ranges / 0).to_set('<range of the deployer>')} and {(subnets / 0).to_set('<subnet of the nodes>')}",
             otherwise=f"{action.to_set('Allow')}, with which roles alone decide who reads a secret",
         )
@@ -275,20 +240,12 @@ def _key_vault_user_is_described_by_its_source(settings: Settings, root: Reporte
         return
     source = settings.key_vault_user.source
     required = {"aks-addon": (), "existing": ("clientId", "objectId"), "created": ("name",)}[source]
-    for key, accepted in (
-        ("clientId", "the client id of the identity with which the CSI driver reads the vault"),
-        ("objectId", "the object id of that identity's service principal: it gets the role on the vault"),
-        ("name", "the name of the managed identity to create"),
-    ):
+    for key in ("clientId", "objectId", "name"):
         place = root / "keyVaultUser" / key
         if key in required and place.value is None:
-            place.require("key-vault-user-key-missing", accepted)
+            place.require("key-vault-user-key-missing")
         if key not in required and place.value is not None:
-            place.refuse(
-                "key-vault-user-key-unused",
-                f"nothing with source: {source}",
-                otherwise="choose another keyVaultUser.source",
-            )
+            place.refuse("key-vault-user-key-unused", otherwise="choose another keyVaultUser.source", source=source)
 
 
 def _creating(settings: Settings, root: ReportedPlace) -> Iterator[str]:
@@ -313,9 +270,8 @@ def _management_cluster_is_named_where_needed(settings: Settings, root: Reported
     ]
     if reasons:
         place = root / "managementCluster"
-        accepted = f"resourceGroup and name of the AKS cluster: {enumerate_words(reasons)}"
         set_both = f"{(place / 'resourceGroup').to_set()} and {(place / 'name').to_set()}"
-        place.refuse("management-cluster-missing", accepted, set_both)
+        place.refuse("management-cluster-missing", set_both, reasons=enumerate_words(reasons))
 
 
 def _metadata_is_blocked_in_own_namespaces(settings: Settings, root: ReportedPlace) -> None:
@@ -323,8 +279,6 @@ def _metadata_is_blocked_in_own_namespaces(settings: Settings, root: ReportedPla
     if settings.block_instance_metadata and (is_hypershifts or settings.cluster_side == "hypershift"):
         (root / "blockInstanceMetadata").refuse(
             "metadata-block-without-effect",
-            "nothing where HyperShift makes the namespaces and their policies: with clusterSide: hypershift, "
-            "and in a stack whose hosted clusters all have workload identities",
             otherwise=(root / "clusterSide").to_set("stack") if settings.cluster_side == "hypershift" else "",
         )
 
@@ -334,7 +288,6 @@ def _probe_has_an_image_where_needed(settings: Settings, root: ReportedPlace) ->
         image = root / "probe" / "image"
         image.refuse(
             "probe-image-missing",
-            "the image of the credential probe: clusterSide: stack runs one for each mount",
             f"{image.to_set()}, which `make probe-image REGISTRY=<registry>` pushes",
             otherwise=(root / "clusterSide").to_set("hypershift"),
         )
@@ -346,17 +299,14 @@ def _clusters_have_names_of_their_own(settings: Settings, root: ReportedPlace) -
     for index, cluster in enumerate(settings.hosted_clusters):
         place = root / "hostedClusters" / index
         with unless_refused():
-            accepted = "a name other than {}; a dot counts as a hyphen"
-            if (place / "name").require_own("duplicate-cluster-name", accepted, names, dashed(cluster.name)):
+            if (place / "name").require_own("duplicate-cluster-name", names, dashed(cluster.name)):
                 continue  # whatever follows from the name is equal as well
-            accepted = "an id other than {}: the names of role assignments derive from it"
-            (place / "infraID").require_own("duplicate-infra-id", accepted, infra_ids, cluster.infra_id)
+            (place / "infraID").require_own("duplicate-infra-id", infra_ids, cluster.infra_id)
 
 
 def _secrets_have_names_of_their_own(settings: Settings, root: ReportedPlace) -> None:
     owners: dict[str, object] = {}
     names: set[str] = set()
-    accepted = "a name other than {}: one secret holds one credential"
     for index, cluster in enumerate(settings.hosted_clusters):
         with unless_refused():
             name = dashed(cluster.name)
@@ -369,7 +319,7 @@ def _secrets_have_names_of_their_own(settings: Settings, root: ReportedPlace) ->
                 place = root / "hostedClusters" / index / "identities" / row.field / "secretName"
                 if identity.enabled:
                     # Key Vault ignores the case of letters.
-                    place.require_own("duplicate-secret-name", accepted, owners, identity.secret_name.lower())
+                    place.require_own("duplicate-secret-name", owners, identity.secret_name.lower())
 
 
 _RULES: Final[tuple[Callable[[Settings, ReportedPlace], None], ...]] = (

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 import types
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from identity import yaml_text
 from identity.settings.schema.problems import (
     Place,
     Problem,
@@ -24,6 +27,7 @@ from identity.settings.schema.problems import (
     value_at,
 )
 
+_RULES: Final = Path(__file__).parents[1] / "rules/accepted.yaml"
 PLACEHOLDER: Final = "the placeholder of the example, still to be filled in"
 REFUSED: Final = "refused"
 CREDENTIAL: Final = "credential"
@@ -232,6 +236,19 @@ class SchemaNode:
         return node
 
 
+@cache
+def _accepted() -> Mapping[str, Any]:
+    table: Mapping[str, Any] = yaml_text.load(_RULES.read_text(encoding="utf-8"))
+    return table
+
+
+def accepted_by(rule: str, place: Place, /, **words: object) -> str:
+    """What a rule between settings accepts at a place: its row of `rules/accepted.yaml`, or that of the key there."""
+    row = _accepted()[rule]
+    text: str = row[place[-1]] if isinstance(row, Mapping) else row
+    return text.format(here=path_of(place[:-1]), **words)
+
+
 @dataclass(frozen=True)
 class ReportedPlace:
     """A place in the configuration, and the report that collects the problems of all places.
@@ -261,24 +278,26 @@ class ReportedPlace:
         return replace(self, place=place)
 
     def refuse(
-        self, rule: str, accepted: str, fix: str | None = None, *, otherwise: str = "", reason: str = ""
+        self, rule: str, fix: str | None = None, *, otherwise: str = "", reason: str = "", **words: object
     ) -> None:
         """Refuse the setting here by a rule; without a `fix` it is to be removed. `otherwise` is another way out.
 
-        See `refuse_value`. Raises RefusedValueError as `value` does.
+        `words` are those of the rule in `rules/accepted.yaml`. See `refuse_value`. Raises RefusedValueError as `value`
+        does.
         """
         fix = (self.to_remove() if fix is None else fix) + (f", or {otherwise}" if otherwise else "")
+        accepted = accepted_by(rule, self.place, **words)
         self.refuse_value(self.value, rule=rule, accepted=accepted, fix=fix, reason=reason)
 
-    def require(self, rule: str, accepted: str, value: str = "", *, otherwise: str = "", reason: str = "") -> None:
+    def require(self, rule: str, value: str = "", *, otherwise: str = "", reason: str = "", **words: object) -> None:
         """Refuse what is here, or that nothing is, as `refuse` does: it is to be set, to `value` as in `to_set`."""
-        self.refuse(rule, accepted, self.to_set(value), otherwise=otherwise, reason=reason)
+        self.refuse(rule, self.to_set(value), otherwise=otherwise, reason=reason, **words)
 
-    def require_own(self, rule: str, accepted: str, owners: dict[str, object], name: str) -> bool:
-        """Refuse a name here that has an owner already, whose place `{}` in `accepted` stands for; returns whether."""
+    def require_own(self, rule: str, owners: dict[str, object], name: str) -> bool:
+        """Refuse a name here that has an owner already, the rule's word `first`; returns whether."""
         if (first := owners.setdefault(name, self)) is self:
             return False
-        self.require(rule, accepted.format(first))
+        self.require(rule, first=first)
         return True
 
     def require_one(self, rule: str, *keys: str) -> None:
@@ -287,7 +306,7 @@ class ReportedPlace:
         if len(given) != 1:
             fix = " or ".join((self / key).to_remove() for key in given) or (self / keys[0]).to_set()
             reason = f"it holds {enumerate_words(given)}" if given else "it is empty"
-            self.refuse(rule, f"exactly one of {enumerate_words(keys)}", fix, reason=reason)
+            self.refuse(rule, fix, reason=reason, keys=enumerate_words(keys))
 
     def refuse_value(self, value: object, *, rule: str, accepted: str, fix: str, reason: str = "") -> None:
         """Refuse a value here by a rule. A `reason` says what is wrong with the value if `accepted` does not."""
