@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from tools.steps import ROOT, TOOLS, WHEELS_ALONE, ProcessError, SetupError, fingerprint, pip_environment, report, run
+from tools.steps import ROOT, TOOLS, ProcessError, SetupError, fingerprint, pip_install, report, run
 
 _CLI_LOCK: Final = ROOT / "cloud/tests/clients/azure-cli.txt"
 _MODELS_LOCK: Final = ROOT / "tests/clients/azure-models.txt"
@@ -55,10 +55,7 @@ _COMPLETE: Final = "complete"
 def _environment_of(lock: Path) -> Callable[[Path], None]:
     def install(target: Path) -> None:
         run([sys.executable, "-m", "venv", target])
-        run(
-            [target / "bin/pip", "install", "--quiet", *WHEELS_ALONE, "--requirement", lock],
-            environment=pip_environment(),
-        )
+        pip_install(target / "bin/python", "--quiet", "--requirement", lock)
 
     return install
 

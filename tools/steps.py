@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -17,7 +19,7 @@ TOOLS = ROOT / ".tools"
 VENV = ROOT / ".venv"
 # Of pip and uv: what has no hash in the lock is refused, and so is a package that runs code to be installed.
 WHEELS_ALONE = ("--require-hashes", "--only-binary", ":all:")
-# Of pip's variables, those that say how it reaches an index.
+# Of pip's variables, the caller's that count: those that say how it reaches an index.
 _REACHING = frozenset(
     f"PIP_{name}"
     for name in (
@@ -51,10 +53,15 @@ def fingerprint(parts: Iterable[Path | str]) -> str:
     return digest.hexdigest()[:16]
 
 
-def pip_environment() -> dict[str, str]:
-    """The caller's environment, in which pip reaches its index; where and what it installs, this checkout decides."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PIP_") or name in _REACHING}
-    return {**kept, "PIP_USER": "0"}  # more than `user` in a pip.conf
+@contextmanager
+def drafted(target: Path) -> Iterator[Path]:
+    """An empty folder to fill, which takes the place of `target` when the block ends without an exception."""
+    draft = target.with_name(f"{target.name}.draft")
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(parents=True)
+    yield draft
+    shutil.rmtree(target, ignore_errors=True)
+    draft.rename(target)
 
 
 def run(
@@ -106,3 +113,11 @@ def run(
     if process.returncode != 0:
         raise ProcessError("\n".join(deque(lines, _TAIL_LINES)) or f"exit code {process.returncode}")
     return "\n".join(lines)
+
+
+def pip_install(python: object, *arguments: object, progress: Callable[[int], str] | None = None) -> None:
+    """Install with an interpreter's pip; how pip reaches its index, the caller's environment says. Raises as `run`."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PIP_") or name in _REACHING}
+    kept["PIP_USER"] = "0"  # more than `user` in a pip.conf
+    pip = [python, "-m", "pip", "install", *WHEELS_ALONE, "--disable-pip-version-check", *arguments]
+    run(pip, environment=kept, progress=progress)
