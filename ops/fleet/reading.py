@@ -7,8 +7,9 @@ the complete configuration of each stack is validated by `identity.settings` (`o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -27,8 +28,8 @@ from identity.settings.schema.schema_node import (
     REFUSED,
     SchemaNode,
     ValueSpec,
+    form,
     integer,
-    matching,
     without_credentials,
 )
 from identity.settings.stack_file import require_unique_keys
@@ -50,25 +51,11 @@ def _checked_duration(text: str) -> str:
     return text
 
 
-def _form(
-    rule: str, check: Callable[[str], Callable[[str], str]] = matching, guess: Callable[[str], str] | None = None
-) -> ValueSpec:
-    """The form of a rule in `forms.yaml`; `check` makes the check of its pattern."""
-    form = _FORMS[rule]
-    return ValueSpec(
-        rule=rule,
-        accepted=form["accepted"],
-        blank=form["blank"],
-        check=check(form["pattern"]),
-        hint=form.get("hint", ""),
-        guess=guess,
-    )
-
-
+_form = partial(form, forms=_FORMS)
 EnvironmentName = Annotated[
     str, _form("environment-name", guess=lambda text: re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-"))
 ]
-Backend = Annotated[str, _form("backend", without_credentials)]
+Backend = Annotated[str, _form("backend", without_credentials(_FORMS["backend"]["pattern"]))]
 SecretsProvider = Annotated[str, _form("secrets-provider")]
 WorkspaceImage = Annotated[str, _form("workspace-image")]
 Pause = Annotated[

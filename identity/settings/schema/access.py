@@ -13,7 +13,7 @@ from identity.login_kinds import LOGIN_KINDS, UNATTENDED, Flavour, LoginKind
 from identity.settings.schema import types
 from identity.settings.schema.base import FilledIn, Model
 from identity.settings.schema.problems import enumerate_words
-from identity.settings.schema.schema_node import ValueSpec, ascending, integer, matching
+from identity.settings.schema.schema_node import ValueSpec, ascending, form, integer
 from identity.similar import similar
 
 
@@ -78,37 +78,9 @@ def _poll_interval(text: str) -> str:
     return text
 
 
-PollInterval = Annotated[
-    str,
-    ValueSpec(
-        rule="poll-interval",
-        accepted="a time from 30s to 1h in hours, minutes and seconds, such as 2m or 1m30s",
-        blank="2m",
-        check=_poll_interval,
-    ),
-]
-KubernetesVersion = Annotated[
-    str,
-    ValueSpec(
-        rule="kubernetes-version",
-        accepted='a version of Kubernetes in quotes, such as "1.34" (its newest patch) or "1.34.1"',
-        blank='"<version>"',
-        check=matching(r"1\.\d{1,2}(\.\d{1,3})?"),
-        hint="`az aks get-versions --location <region> --output table` lists them",
-        guess=lambda text: text.strip().removeprefix("v"),
-    ),
-]
-VmSize = Annotated[
-    str,
-    ValueSpec(
-        rule="vm-size",
-        accepted="the size of a virtual machine, such as Standard_D4s_v5",
-        blank="<size>",
-        check=matching(r"(Standard|Basic)_[A-Za-z0-9_-]{1,60}"),
-        hint="`az vm list-skus --location <region> --resource-type virtualMachines --query [].name` lists them",
-        guess=lambda text: f"Standard_{text}",
-    ),
-]
+PollInterval = Annotated[str, form("poll-interval", _poll_interval)]
+KubernetesVersion = Annotated[str, form("kubernetes-version", guess=lambda text: text.strip().removeprefix("v"))]
+VmSize = Annotated[str, form("vm-size", guess=lambda text: f"Standard_{text}")]
 
 
 Zone = Annotated[StrictInt, integer(1, 3, "(the number of an availability zone)")]
@@ -122,15 +94,7 @@ class NodePoolSettings(Model):
 
     vm_size: VmSize = Field(description="Size of the machines. It cannot be changed later.")
     count: Annotated[StrictInt, integer(1, 1000, "machines")] = Field(3, description="Number of machines.")
-    zones: Annotated[
-        tuple[Zone, ...],
-        ValueSpec(
-            rule="availability-zones",
-            accepted="a list of availability zones, ascending, such as [1, 2, 3]; [] without any",
-            blank="[1, 2, 3]",
-            check=ascending,
-        ),
-    ] = Field(
+    zones: Annotated[tuple[Zone, ...], form("availability-zones", ascending)] = Field(
         (1, 2, 3),
         description="Availability zones of the machines; `[]` where the region, or this size there, has none. They "
         "cannot be changed later.",

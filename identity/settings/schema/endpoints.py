@@ -11,7 +11,7 @@ from pydantic import Field, StrictInt
 from identity.naming import ADDRESS_PREFIX, SUBNET_ADDRESS_PREFIX
 from identity.settings.schema import arm_ids, types
 from identity.settings.schema.base import FilledIn, Model
-from identity.settings.schema.schema_node import ValueSpec, ascending, integer, matching
+from identity.settings.schema.schema_node import ValueSpec, ascending, form, integer
 
 
 class DnsSettings(Model):
@@ -117,13 +117,7 @@ _MOST_KEYS: Final = 3
 IssuerName = Annotated[
     str,
     # Microsoft.Storage: an account's name; `ccoctl azure create-oidc-issuer` gives the container the same one.
-    ValueSpec(
-        rule="issuer-name",
-        accepted="the name of a storage account, unique in Azure: 3-24 lower-case letters and digits",
-        blank="<name>",
-        check=matching(r"[a-z0-9]{3,24}"),
-        guess=lambda text: re.sub(r"[^a-z0-9]", "", text.lower()),
-    ),
+    form("issuer-name", guess=lambda text: re.sub(r"[^a-z0-9]", "", text.lower())),
 ]
 
 
@@ -161,15 +155,7 @@ class SigningKeySettings(Model):
     signing: Generation = Field(
         1, description="With `issuer: create`: number of the published key that signs (`docs/explanation/issuer.md`)."
     )
-    leaked: Annotated[
-        tuple[Generation, ...],
-        ValueSpec(
-            rule="leaked-keys",
-            accepted="a list of numbers of keys, ascending, such as [1]",
-            blank="[1]",
-            check=ascending,
-        ),
-    ] = Field(
+    leaked: Annotated[tuple[Generation, ...], form("leaked-keys", ascending)] = Field(
         (),
         description="With `issuer: create`: numbers of keys that have leaked. They are published no longer, and the "
         "key after them signs at once (`docs/explanation/issuer.md`).",

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo
 from identity.clouds import Cloud
 from identity.settings.schema import types
 from identity.settings.schema.base import FilledIn, Model
-from identity.settings.schema.schema_node import ValueSpec, refused
+from identity.settings.schema.schema_node import form, refused
 
 
 class KmsKey(Model):
@@ -57,14 +57,7 @@ def _check_suffix(suffix: str, cloud: Cloud, key_vault_type: Any) -> None:
 _KmsKeyOrUrl: TypeAlias = Annotated[
     KmsKey,
     BeforeValidator(_take_url_apart),
-    ValueSpec(
-        rule="kms-key",
-        accepted="a mapping with keyVaultName, keyName and keyVersion, or the key's URL "
-        "https://<vault>.<the cloud's vault suffix>/keys/<key>/<version>",
-        blank="<url>",
-        check=lambda key: key,
-        hint="`az keyvault key show --vault-name <vault> --name <key> --query key.kid` prints it",
-    ),
+    form("kms-key", lambda key: key),
 ]
 
 

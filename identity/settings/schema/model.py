@@ -25,7 +25,7 @@ from identity.settings.schema.access import AccessSettings, CreationSettings
 from identity.settings.schema.base import FilledIn, Model
 from identity.settings.schema.hosted_clusters import HostedClusterSettings
 from identity.settings.schema.problems import enumerate_words
-from identity.settings.schema.schema_node import ValueSpec, integer, matching
+from identity.settings.schema.schema_node import ValueSpec, form, integer
 
 # Each is a rule in policies/rules.py.
 PolicyName: TypeAlias = Literal[
@@ -36,24 +36,8 @@ PolicyName: TypeAlias = Literal[
     "image-by-tag",
     "identity-shared-between-clusters",
 ]
-Reason = Annotated[
-    str,
-    ValueSpec(
-        rule="reason",
-        accepted="a sentence of at least 20 characters: who accepts it, why, until when",
-        blank="<reason>",
-        check=matching(r"(?s)\s*\S.{18,}\S\s*"),
-    ),
-]
-ResourceLabel = Annotated[
-    str,
-    ValueSpec(
-        rule="resource-label",
-        accepted="the name of a resource in the stack, as previews and the policy's message show it",
-        blank="<resource>",
-        check=matching(r"\S{1,255}"),
-    ),
-]
+Reason = Annotated[str, form("reason")]
+ResourceLabel = Annotated[str, form("resource-label")]
 
 
 class PolicyWaiverSettings(Model):

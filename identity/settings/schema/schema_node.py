@@ -28,6 +28,7 @@ from identity.settings.schema.problems import (
 )
 
 _RULES: Final = Path(__file__).parents[1] / "rules/accepted.yaml"
+_FORMS: Final = yaml_text.load(Path(__file__).with_name("forms.yaml").read_text(encoding="utf-8"))
 PLACEHOLDER: Final = "the placeholder of the example, still to be filled in"
 REFUSED: Final = "refused"
 CREDENTIAL: Final = "credential"
@@ -107,6 +108,24 @@ def without_credentials(pattern: str) -> Callable[[str], str]:
         return matches(text)
 
     return check
+
+
+def form(
+    rule: str,
+    check: Callable[[Any], Any] | None = None,
+    guess: Callable[[str], str] | None = None,
+    forms: Mapping[str, Mapping[str, str]] = _FORMS,
+) -> ValueSpec:
+    """The form of a rule in `forms.yaml`; without a `check` the whole value matches its pattern."""
+    row = forms[rule]
+    return ValueSpec(
+        rule=rule,
+        accepted=row["accepted"],
+        blank=row["blank"],
+        check=check or matching(row["pattern"]),
+        hint=row.get("hint", ""),
+        guess=guess,
+    )
 
 
 def integer(low: int, high: int, unit: str) -> ValueSpec:

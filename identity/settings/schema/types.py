@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from identity.naming import RESOURCE_GROUP_PATTERN, VAULT_NAME_PATTERN
 from identity.settings.schema.problems import NAMESPACE
-from identity.settings.schema.schema_node import PLACEHOLDER, ValueSpec, matching, uuid, without_credentials
+from identity.settings.schema.schema_node import PLACEHOLDER, ValueSpec, form, matching, uuid, without_credentials
 
 
 def _with_hyphens(text: str) -> str:
@@ -65,24 +65,9 @@ GroupId = Annotated[str, _uuid_spec("group-id", "the Entra ID group", "az ad gro
 
 # HyperShift's operator compares locations of VNet, security group and resource group as plain strings. No region is
 # called as YAML's booleans, which Pulumi hands over as text.
-Location = Annotated[
-    str,
-    ValueSpec(
-        rule="location",
-        accepted="the short name of an Azure region, lower-case letters and digits, such as eastus",
-        blank="<region>",
-        check=matching(r"(?!(true|false)$)[a-z][a-z0-9]{2,49}"),
-        hint="`az account list-locations --query [].name` lists them",
-        guess=lambda text: re.sub(r"[\s_-]+", "", text.lower()),
-    ),
-]
+Location = Annotated[str, form("location", guess=lambda text: re.sub(r"[\s_-]+", "", text.lower()))]
 
-_RESOURCE_GROUP: Final = ValueSpec(
-    rule="resource-group",
-    accepted='the name of a resource group: 1-90 letters, digits, "_", "-", "(", ")" and ".", not ending with "."',
-    blank="<resource-group>",
-    check=matching(RESOURCE_GROUP_PATTERN),
-)
+_RESOURCE_GROUP: Final = form("resource-group", matching(RESOURCE_GROUP_PATTERN))
 ResourceGroup = Annotated[str, _RESOURCE_GROUP]
 # `spec.platform.azure.resourceGroup` of a HostedCluster, whose pattern asks for two characters.
 ManagedResourceGroup = Annotated[
@@ -98,28 +83,11 @@ ManagedResourceGroup = Annotated[
 
 # The schemes that the engine takes (pulumi/pulumi `pkg/backend/diy/backend.go`, IsDIYBackendURL), and Pulumi Cloud's.
 StateBackend = Annotated[
-    str,
-    ValueSpec(
-        rule="state-backend",
-        accepted="where the stack's state is: azblob://<container>?storage_account=<account>, s3://, gs://, file:// "
-        "with a path, or https:// for Pulumi Cloud",
-        blank="azblob://<container>?storage_account=<account>",
-        check=without_credentials(r"(azblob|s3|gs|file|https)://[^\s/?#][^\s]*|file:///[^\s]*"),
-        hint="a key or a signature does not belong in the file: sign in to the storage account with `az login`",
-    ),
+    str, form("state-backend", without_credentials(r"(azblob|s3|gs|file|https)://[^\s/?#][^\s]*|file:///[^\s]*"))
 ]
 
 # Vaults: Azure and the CSI provider; the HostedCluster API alone would take 255 characters.
-VaultName = Annotated[
-    str,
-    ValueSpec(
-        rule="vault-name",
-        accepted="the name of a key vault: 3-24 letters, digits and single hyphens, a letter first and no hyphen last",
-        blank="<vault>",
-        check=matching(VAULT_NAME_PATTERN),
-        guess=_with_hyphens,
-    ),
-]
+VaultName = Annotated[str, form("vault-name", matching(VAULT_NAME_PATTERN), guess=_with_hyphens)]
 SecretName = Annotated[str, _vault_object_spec("secret", rule="secret-name")]
 KeyName = Annotated[str, _vault_object_spec("key", rule="key-name")]
 
@@ -131,31 +99,13 @@ def _key_version(text: str) -> str:
     return text
 
 
-KeyVersion = Annotated[
-    str,
-    ValueSpec(
-        rule="key-version",
-        accepted="the version of a Key Vault key, 32 hexadecimal digits",
-        blank="<version>",
-        check=_key_version,
-        hint="`az keyvault key show --vault-name <vault> --name <key> --query key.kid` ends with it",
-    ),
-]
+KeyVersion = Annotated[str, form("key-version", _key_version)]
 ManagedIdentityName = Annotated[str, _identity_object_spec("a managed identity", 128, rule="managed-identity-name")]
 # Resource name rules, Microsoft.ManagedIdentity (federatedIdentityCredentials).
 FederatedCredentialName = Annotated[
     str, _identity_object_spec("a federated credential", 120, rule="federated-credential-name")
 ]
-ManagedClusterName = Annotated[
-    str,
-    ValueSpec(
-        rule="managed-cluster-name",
-        accepted='the name of an AKS cluster: 1-63 letters, digits, "-" and "_", with a letter or digit at both ends',
-        blank="<aks-cluster>",
-        check=matching(r"[a-zA-Z0-9]([a-zA-Z0-9_-]{0,61}[a-zA-Z0-9])?"),
-        guess=_with_hyphens,
-    ),
-]
+ManagedClusterName = Annotated[str, form("managed-cluster-name", guess=_with_hyphens)]
 
 LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 
@@ -193,17 +143,7 @@ PodNetworkInstance = Annotated[
 ]
 InfraId = Annotated[str, label_spec("an infrastructure id", "<infra-id>", 253, rule="infra-id")]
 # `spec.dns.baseDomain` (api/hypershift/v1beta1/hostedcluster_types.go:1138-1139); Azure has its zones in lower case.
-DomainName = Annotated[
-    str,
-    ValueSpec(
-        rule="domain-name",
-        accepted="a DNS domain with at least two labels, such as example.com: lower-case letters, digits and hyphens, "
-        "at most 253 characters",
-        blank="<domain>",
-        check=matching(r"(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}"),
-        guess=lambda text: text.strip().rstrip(".").lower(),
-    ),
-]
+DomainName = Annotated[str, form("domain-name", guess=lambda text: text.strip().rstrip(".").lower())]
 StackName = Annotated[
     str,
     ValueSpec(
@@ -216,21 +156,8 @@ StackName = Annotated[
     ),
 ]
 
-NonEmpty = Annotated[
-    str,
-    ValueSpec(
-        rule="non-empty", accepted="a string that is not empty", blank="<value>", check=matching(r"(?s)\S(.*\S)?")
-    ),
-]
-FilePath = Annotated[
-    str,
-    ValueSpec(
-        rule="file-path",
-        accepted="the path of a file, from the project's folder",
-        blank="<path>",
-        check=matching(r"[^\0\n]*\S"),
-    ),
-]
+NonEmpty = Annotated[str, form("non-empty")]
+FilePath = Annotated[str, form("file-path")]
 # Longer than a path that somebody would write, shorter than any credential document.
 _LONGEST_DOCUMENT_PATH: Final = 500
 
@@ -251,17 +178,7 @@ DocumentPath = Annotated[
         hint="keep the document outside of the repository",
     ),
 ]
-Image = Annotated[
-    str,
-    ValueSpec(
-        rule="image",
-        accepted="a container image such as registry.example.com/idstack/credential-probe:1.0 or ...@sha256:<digest>",
-        blank="<image>",
-        check=matching(
-            r"(?=.{1,512}$)([a-zA-Z0-9.-]+(:[0-9]+)?/)?[a-z0-9]+([._/-]+[a-z0-9]+)*(:[\w][\w.-]{0,127})?(@sha256:[0-9a-f]{64})?"
-        ),
-    ),
-]
+Image = Annotated[str, form("image")]
 
 
 def _issuer(text: str) -> str:
@@ -276,15 +193,7 @@ def _issuer(text: str) -> str:
     return text
 
 
-IssuerUrl = Annotated[
-    str,
-    ValueSpec(
-        rule="issuer-url",
-        accepted="the public https URL of the cluster's OIDC issuer, exactly as in its tokens, at most 255 characters",
-        blank="<url>",
-        check=_issuer,
-    ),
-]
+IssuerUrl = Annotated[str, form("issuer-url", _issuer)]
 
 # RFC 1918. Key Vault takes public addresses only.
 PRIVATE_NETWORKS: Final = tuple(
@@ -314,34 +223,9 @@ def _network_of(text: str) -> str:
         return text
 
 
-IpRange = Annotated[
-    str,
-    ValueSpec(
-        rule="ip-range",
-        accepted="a public IPv4 address or range, such as 203.0.113.7 or 203.0.113.0/24",
-        blank="<range>",
-        check=_ip_range,
-        guess=_network_of,
-    ),
-]
+IpRange = Annotated[str, form("ip-range", _ip_range, guess=_network_of)]
 
 
 # Azure's limits for tags of a resource.
-TagName = Annotated[
-    str,
-    ValueSpec(
-        rule="tag-name",
-        accepted=r"a tag name: 1-512 characters without < > % & \ ? /, not beginning with azure, microsoft or windows",
-        blank="<name>",
-        check=matching(r"(?i:(?!azure|microsoft|windows))[^<>%&\\?/\x00-\x1f\x7f-\x9f]{1,512}"),
-    ),
-]
-TagValue = Annotated[
-    str,
-    ValueSpec(
-        rule="tag-value",
-        accepted="a string of at most 256 characters, none of them a control character but for tabs and ends of lines",
-        blank="<value>",
-        check=matching(r"[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]{0,256}"),
-    ),
-]
+TagName = Annotated[str, form("tag-name")]
+TagValue = Annotated[str, form("tag-value")]

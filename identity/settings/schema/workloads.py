@@ -14,7 +14,7 @@ from identity.catalogue import CONTROL_PLANE, DATA_PLANE, FEDERATED_IDENTITIES, 
 from identity.settings.schema import types
 from identity.settings.schema.base import FilledIn, Model
 from identity.settings.schema.problems import enumerate_words
-from identity.settings.schema.schema_node import ValueSpec, integer, matching
+from identity.settings.schema.schema_node import ValueSpec, form, integer, matching
 from identity.similar import similar
 
 
@@ -61,38 +61,13 @@ ServiceAccountName = Annotated[
     str,
     replace(types.subdomain_spec("a ServiceAccount", "<service-account>", rule="service-account-name"), guess=None),
 ]
-Word = Annotated[
-    str,
-    ValueSpec(rule="word", accepted="a word of a command line, in quotes", blank="<word>", check=matching(r"[^\0]*")),
-]
+Word = Annotated[str, form("word")]
 ResourceName = Annotated[str, replace(one_of(("cpu", "memory", "ephemeral-storage"), rule="resource-name"), guess=None)]
-Quantity = Annotated[
-    str,
-    ValueSpec(
-        rule="quantity",
-        accepted='a quantity that is not negative, in quotes if it is a number: "100m", "0.5", "2", "64Mi" or "1G"',
-        blank="<quantity>",
-        check=matching(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]+)?"),
-    ),
-]
+Quantity = Annotated[str, form("quantity")]
 LabelName = Annotated[
-    str,
-    ValueSpec(
-        rule="label-name",
-        accepted='the name of a label: at most 63 letters, digits, "-", "_" and ".", after an optional <domain>/',
-        blank="<label>",
-        check=matching(rf"((?=[^/]{{1,253}}/){types.LABEL}(\.{types.LABEL})*/)?{_PART}"),
-    ),
+    str, form("label-name", matching(rf"((?=[^/]{{1,253}}/){types.LABEL}(\.{types.LABEL})*/)?{_PART}"))
 ]
-LabelValue = Annotated[
-    str,
-    ValueSpec(
-        rule="label-value",
-        accepted='the value of a label, in quotes if it is a number or true: at most 63 letters, digits, "-", "_", "."',
-        blank="<value>",
-        check=matching(rf"({_PART})?"),
-    ),
-]
+LabelValue = Annotated[str, form("label-value", matching(rf"({_PART})?"))]
 
 
 class ResourceSettings(Model):
