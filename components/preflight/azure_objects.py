@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from components.azure.context import CredentialStore
 from components.azure.management_cluster import NODE_POOL
+from components.preflight.problems import problem
 from identity.naming import parse_arm_id, secret_id
 from identity.settings import (
     HostedClusterSettings,
@@ -229,16 +230,8 @@ class _Infrastructure:
             and not public.isdisjoint(_id(frontend) for frontend in _list(rule, "frontendIPConfigurations"))
         ]
         if not rules:
-            yield Problem(
-                place=what.place,
-                rule="egress-without-outbound-rule",
-                found=f'{what.lookup.description}, which has no outbound rule from the backend pool "{name}" to a '
-                "public address",
-                accepted=f'a load balancer with a backend pool "{name}" and an outbound rule: the nodes join that '
-                "pool, and reach the internet by that rule",
-                fix=f"`az network lb address-pool create --resource-group {group} --lb-name {name} --name {name}` and "
-                f"`az network lb outbound-rule create --resource-group {group} --lb-name {name} --name {name} "
-                f"--address-pool {name} --frontend-ip-configs <frontend> --protocol All`",
+            yield problem(
+                "egress-without-outbound-rule", what.place, object=what.lookup.description, name=name, group=group
             )
 
     def _is_linked(self, what: NamedObject, answer: Mapping[str, Any], answers: Answers) -> Iterator[Problem]:

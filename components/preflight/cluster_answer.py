@@ -11,6 +11,7 @@ import pulumi
 
 from components.azure.vault import ExistingIdentity
 from components.preflight.azure_objects import Answers, management_cluster
+from components.preflight.problems import problem
 from identity.aks.azure_rbac import CREATING, FAILED, AksCluster
 from identity.credentials import renewal_request
 from identity.outputs import StackOutputs
@@ -147,11 +148,4 @@ def _add_on_identity(add_on: Mapping[str, Any]) -> ExistingIdentity | None:
 def _without_add_on(settings: Settings, cluster: ManagementClusterSettings) -> Iterator[Problem]:
     """A key-vault-user that is the add-on's identity, where the cluster does not run the add-on."""
     if settings.has_key_vault_user and settings.key_vault_user.source == "aks-addon":
-        yield Problem(
-            place=("keyVaultUser", "source"),
-            rule="add-on-disabled",
-            found=f'aks-addon, but "{cluster.name}" does not run the add-on azure-keyvault-secrets-provider',
-            accepted="aks-addon with the add-on switched on, existing, or created",
-            fix="`az aks enable-addons --addons azure-keyvault-secrets-provider --enable-secret-rotation "
-            f"--resource-group {cluster.resource_group} --name {cluster.name}`",
-        )
+        yield problem("add-on-disabled", ("keyVaultUser", "source"), cluster=cluster.name, group=cluster.resource_group)

@@ -14,6 +14,7 @@ import pulumi
 
 from components.azure.providers import Providers, provider_error
 from components.kubernetes.provider import PUBLIC_FQDN, cluster_login, file_content, signed_in
+from components.preflight.problems import problem
 from components.preflight.shared_stack import of_own_state, this_stack
 from identity import resource_types
 from identity.aks.api_server import AccessRequirements, ApiServer
@@ -163,9 +164,6 @@ async def check_access(settings: Settings, reader: ClusterReader | None) -> None
         raise pulumi.RunError(f"idstack:managementCluster: {error}. Nothing was changed.") from None
 
 
-_LEAVE_IT: Final = "Then the namespace stays in the cluster, with what HyperShift has in it"
-
-
 async def check_control_planes(settings: Settings, own: OwnNamespaces, reader: ClusterReader | None) -> frozenset[str]:
     """Names of the hosted clusters whose namespaces this run hands over to HyperShift.
 
@@ -216,32 +214,26 @@ def _problems(settings: Settings, owned: Mapping[str, str], found: Mapping[str, 
     for index, cluster in enumerate(settings.hosted_clusters):
         if settings.makes_cluster_side(cluster) and (namespace := cluster.namespace_name) in found:
             holds = described({namespace: found[namespace]})
-            yield Problem(
-                place=("hostedClusters", index, "name"),
-                rule="namespace-in-use",
-                found=f'"{cluster.name}" with clusterSide: stack, but {holds}',
-                accepted="a hosted cluster for which HyperShift has no control plane, or clusterSide: hypershift",
-                fix=f"{to_set(('clusterSide',), 'hypershift')}. {_LEAVE_IT}",
+            yield problem(
+                "namespace-in-use",
+                ("hostedClusters", index, "name"),
+                cluster=cluster.name,
+                holds=holds,
+                set=to_set(("clusterSide",), "hypershift"),
             )
     for name, namespace in owned.items():
         if namespace in found and configured.get(name) != namespace:
-            yield Problem(
-                place=("hostedClusters",),
-                rule="namespace-left-behind",
-                found=f'no "{name}" in {namespace} any more, but {described({namespace: found[namespace]})}',
-                accepted="every hosted cluster whose namespace the stack created and HyperShift uses",
-                fix=f'put "{name}" back with clusterSide: hypershift for one run. {_LEAVE_IT}, and "{name}" may go',
+            yield problem(
+                "namespace-left-behind",
+                ("hostedClusters",),
+                name=name,
+                namespace=namespace,
+                holds=described({namespace: found[namespace]}),
             )
 
 
 def _without_cluster(owned: Mapping[str, str]) -> Problem:
-    return Problem(
-        place=("managementCluster",),
-        rule="namespace-out-of-sight",
-        found=f"nothing, but the stack has made {', '.join(owned.values())} there with clusterSide: stack",
-        accepted="the management cluster, until a run with clusterSide: hypershift has left them to HyperShift",
-        fix="put managementCluster back",
-    )
+    return problem("namespace-out-of-sight", ("managementCluster",), namespaces=", ".join(owned.values()))
 
 
 async def check_key_rotations(settings: Settings, last: StackOutputs[Any], reader: ClusterReader | None) -> None:

@@ -20,6 +20,7 @@ from components.hypershift.hosted_cluster_object import (
     hosted_cluster_spec,
     stack_part,
 )
+from components.preflight.problems import problem
 from identity.settings import HostedClusterSettings, Problem, Settings
 from identity.settings.schema.arm_ids import canonical
 from identity.settings.schema.problems import Place, enumerate_words, path_of, show, value_at
@@ -81,13 +82,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _unusable(place: Place, file: str | None, error: Exception) -> Problem:
     reason = error.__class__.__name__ if isinstance(error, (OSError, UnicodeDecodeError)) else str(error)
-    return Problem(
-        place=place,
-        rule="hosted-cluster-file-unusable",
-        found=f'"{file}", which cannot be used: {reason}',
-        accepted="the path, from the project's folder, of a YAML file with one HostedCluster",
-        fix="put the HostedCluster there, or correct the path",
-    )
+    return problem("hosted-cluster-file-unusable", place, file=file, why=reason)
 
 
 def _cleaned(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,12 +100,11 @@ def _validate(
 ) -> Iterator[Problem]:
     for key in document:
         if key not in _KEYS:
-            yield Problem(
-                place=(*place, key) if is_inline else place,
-                rule="hosted-cluster-unknown-key",
-                found=f"the key {key}",
-                accepted=f"the keys {enumerate_words(_KEYS)} of a HostedCluster",
-                fix="remove it",
+            yield problem(
+                "hosted-cluster-unknown-key",
+                (*place, key) if is_inline else place,
+                key=key,
+                known=enumerate_words(_KEYS),
             )
     spec = hosted_cluster_spec(
         settings,
@@ -128,13 +122,8 @@ def _without_signing_key(
 ) -> Iterator[Problem]:
     named = value_at(document, ("spec", "serviceAccountSigningKey", "name"))
     if named is None and cluster.signing_key_reference is None:
-        yield Problem(
-            place=place,
-            rule="hosted-cluster-without-signing-key",
-            found="a HostedCluster without spec.serviceAccountSigningKey.name",
-            accepted="the Secret with the key whose public half the issuer publishes: without one HyperShift makes a "
-            "key of its own, and Entra ID refuses every data-plane identity",
-            fix=f"name it there, or set {path_of((*place[:-1], 'serviceAccountSigningKey'))}",
+        yield problem(
+            "hosted-cluster-without-signing-key", place, at=path_of((*place[:-1], "serviceAccountSigningKey"))
         )
 
 
@@ -146,12 +135,11 @@ def _capabilities(
     disabled = value_at(whole, steps)
     for capability in cluster.disabled_capabilities:
         if not isinstance(disabled, list) or capability not in disabled:
-            yield Problem(
-                place=(*place, *steps) if is_inline else place,
-                rule="hosted-cluster-capability",
-                found=f"{path_of(steps)} without {capability}, whose identity is switched off",
-                accepted=f"a list with {capability}, or the identity switched on",
-                fix=f"add {capability} to {path_of(steps)} of the HostedCluster",
+            yield problem(
+                "hosted-cluster-capability",
+                (*place, *steps) if is_inline else place,
+                at=path_of(steps),
+                capability=capability,
             )
 
 

@@ -18,6 +18,7 @@ import pulumi
 
 from components.azure.control_plane_identity import CredentialSummary, ImportedCredential, summary_of
 from components.preflight.azure_objects import Answers, Existence, NamedObject, managed_identity, stored_secret
+from components.preflight.problems import problem
 from identity.azure.errors import AccessError, AzureRefusedError
 from identity.credentials import renewal_request, rfc3339
 from identity.credentials.certificate_rules import CLOCK_SKEW
@@ -130,12 +131,11 @@ def _credential(
         problems.append(_unusable((*place, "credential"), error))
     except (OSError, UnicodeDecodeError) as error:
         problems.append(
-            Problem(
-                place=(*place, "credential", "file"),
-                rule="credential-file-unreadable",
-                found=f'"{credential.file}", which cannot be read ({error.__class__.__name__})',
-                accepted="the path of a file with the credential document, from the project's folder",
-                fix="put the document there, or correct the path",
+            problem(
+                "credential-file-unreadable",
+                (*place, "credential", "file"),
+                file=credential.file,
+                error=error.__class__.__name__,
             )
         )
     if problems:
@@ -149,13 +149,7 @@ def _credential(
 
 def _other_client_id(identity: IdentitySettings, client_id: str, place: Place) -> Iterator[Problem]:
     if identity.client_id is not None and identity.client_id != client_id:
-        yield Problem(
-            place=(*place, "clientId"),
-            rule="client-id-mismatch",
-            found=f'"{identity.client_id}", but the managed identity has the client id "{client_id}"',
-            accepted="the identity's own client id, or nothing",
-            fix="remove it, or correct resourceId",
-        )
+        yield problem("client-id-mismatch", (*place, "clientId"), configured=identity.client_id, client_id=client_id)
 
 
 def _older(
@@ -164,12 +158,12 @@ def _older(
     """Refuse a document that is older than the vault's; a run that only renews writes none."""
     why = before.why_it_stays(known.thumbprint, known.not_before)
     if why and not renewal_request.is_renewal_run(os.environ):
-        yield Problem(
-            place=(*place, "credential", "file"),
-            rule="credential-document-older",
-            found=f'"{credential.file}", whose document is older than that of the vault: {why}',
-            accepted="a document that begins later than the vault's, or the same one",
-            fix=before.ways_out,
+        yield problem(
+            "credential-document-older",
+            (*place, "credential", "file"),
+            file=credential.file,
+            why=why,
+            ways_out=before.ways_out,
         )
 
 
@@ -304,13 +298,7 @@ def _of_file(key: SigningKeySettings, place: Place, keys: ExistingKeys) -> Publi
         return public_half(Path(key.file or "").read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         keys.problems.append(
-            Problem(
-                place=(*place, "file"),
-                rule="signing-key-file-unreadable",
-                found=f'"{key.file}", which cannot be read ({error.__class__.__name__})',
-                accepted="the path of a file with an RSA private key in PEM, from the project's folder",
-                fix="put the key there, or correct the path",
-            )
+            problem("signing-key-file-unreadable", (*place, "file"), file=key.file, error=error.__class__.__name__)
         )
         return None
 
@@ -329,12 +317,8 @@ def _of_vault(
         raise pulumi.RunError(f"the signing key {name} cannot be read: {error}. Nothing was changed.") from None
     if secret is None:
         keys.problems.append(
-            Problem(
-                place=(*place, "vaultSecretName"),
-                rule="signing-key-secret-missing",
-                found=f'"{name}", which the vault "{parse_arm_id(vault).name}" does not have',
-                accepted="the name of a secret that exists in the vault and holds the private key",
-                fix="store the key there, or correct the name",
+            problem(
+                "signing-key-secret-missing", (*place, "vaultSecretName"), name=name, vault=parse_arm_id(vault).name
             )
         )
         return None
@@ -351,30 +335,17 @@ def _compared(azure: AzureClient, cluster: HostedClusterSettings, key: PublicKey
         return
     if published.get(key.key_id) != (key.jwk["n"], key.jwk["e"]):
         known = enumerate_words(sorted(published), last="and") if published else "no RSA key"
-        yield Problem(
-            place=place,
-            rule="signing-key-not-in-issuer",
-            found=f"the key {key.key_id}, but {issuer} publishes {known}",
-            accepted="the private half of a key that the issuer publishes: Entra ID refuses tokens of any other key",
-            fix="publish its public half in the issuer's JWKS, or take the key that belongs to the issuer",
-        )
+        yield problem("signing-key-not-in-issuer", place, key=key.key_id, issuer=issuer, known=known)
 
 
 def _unusable_issuer(place: Place, issuer: str, reason: str) -> Problem:
-    return Problem(
-        place=place,
-        rule="issuer-unusable",
-        found=f'"{issuer}", whose keys cannot be read: {reason}',
-        accepted="an issuer whose discovery document and JWKS anybody can read over https, as Entra ID does",
-        fix="publish them there, or correct the address",
-    )
+    return problem("issuer-unusable", place, issuer=issuer, why=reason)
 
 
 def _unusable_key(key: SigningKeySettings, place: Place, error: UnusableKeyError) -> Problem:
-    return Problem(
-        place=(*place, "file" if key.file else "vaultSecretName"),
-        rule="signing-key-unusable",
-        found=f'"{key.file or key.vault_secret_name}", which holds {error}',
-        accepted="an RSA private key in PEM, of at least 2048 bits, without a password",
-        fix="put the key there that the issuer publishes",
+    return problem(
+        "signing-key-unusable",
+        (*place, "file" if key.file else "vaultSecretName"),
+        name=key.file or key.vault_secret_name,
+        error=error,
     )

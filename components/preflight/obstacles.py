@@ -7,6 +7,7 @@ import os
 import pulumi
 
 from components.azure.providers import Providers, ask_own_plugin
+from components.preflight.problems import problem
 from identity import resource_types
 from identity.azure.deployer_rights import written_scopes
 from identity.credentials import renewal_request
@@ -47,19 +48,19 @@ async def find_obstacles(settings: Settings, providers: Providers, *, makes_appl
     if undeletable := ", ".join(sorted(found["locks"].keys() - {*read_only})):
         pulumi.log.warn(f"locks forbid to delete or replace anything there: {undeletable}")
     register = [f"`az provider register --subscription {subscription} --wait --namespace {name}`" for name in missing]
-    unregistered = Problem(
-        place=("subscriptionId",),
-        rule="resource-provider-unregistered",
-        found=f'"{subscription}", not registered to use {" and ".join(missing)}',
-        accepted="a subscription with the resource providers of what the stack makes",
-        fix=f"let a Contributor of the subscription run {' and '.join(register)}",
+    unregistered = problem(
+        "resource-provider-unregistered",
+        ("subscriptionId",),
+        subscription=subscription,
+        missing=" and ".join(missing),
+        register=" and ".join(register),
     )
-    locked = Problem(
-        place=("subscriptionId",),
-        rule="scope-locked",
-        found=f'"{subscription}", whose locks forbid changes: {", ".join(read_only)}',
-        accepted="no ReadOnly lock on what the stack writes to",
-        fix=f"let an Owner or User Access Administrator run `az lock delete --ids {' '.join(read_only)}`",
+    locked = problem(
+        "scope-locked",
+        ("subscriptionId",),
+        subscription=subscription,
+        locks=", ".join(read_only),
+        ids=" ".join(read_only),
     )
     place: Place = ("credentials", "lifetimeDays")
     lifetime, before = settings.credentials.lifetime_days, settings.credentials.renew_before_days

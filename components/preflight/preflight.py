@@ -22,13 +22,14 @@ from components.preflight.cluster_checks import (
 )
 from components.preflight.configuration import refuse_other_spelling
 from components.preflight.prerequisites import Prerequisites, look_up
+from components.preflight.problems import problem
 from components.preflight.shared_stack import last_outputs, read_shared_store
 from identity import checkout
 from identity.catalogue_rows import Scope
 from identity.clouds import LOCAL_CLOUD
 from identity.credentials import renewal_request
 from identity.outputs import StackOutputs
-from identity.settings import ConfigurationError, Problem, Settings
+from identity.settings import ConfigurationError, Settings
 from identity.settings.rules.authentication import refuse_changed_authentication
 from identity.settings.rules.credential_loss import find_losses, refuse_losses, unused_allowances
 from identity.settings.schema.problems import to_set
@@ -80,14 +81,8 @@ def check_tenant_of_last_run(settings: Settings, last: StackOutputs[Any]) -> Non
     if before is None or before.lower() == settings.tenant_id:
         return
     place = ("tenantId",)
-    problem = Problem(
-        place=place,
-        rule="tenant-of-last-run",
-        found=f'"{settings.tenant_id}"',
-        accepted=f'"{before}", the tenant of this stack\'s last complete run: nothing moves to another tenant',
-        fix=f"{to_set(place, before)}; a stack in another tenant has another name: `.venv/bin/idstack init <name>`",
-    )
-    raise ConfigurationError([problem])
+    moved = problem("tenant-of-last-run", place, tenant=settings.tenant_id, before=before, set=to_set(place, before))
+    raise ConfigurationError([moved])
 
 
 async def check_tenant(settings: Settings, providers: Providers) -> Deployer:

@@ -13,6 +13,7 @@ import pulumi
 
 from components.azure.context import CredentialStore
 from components.azure.providers import provider_error
+from components.preflight.problems import problem
 from identity.naming import parse_arm_id, parse_vault_id
 from identity.outputs import StackOutputs
 from identity.settings import ConfigurationError, Problem, Settings
@@ -49,25 +50,22 @@ async def read_shared_store(settings: Settings) -> CredentialStore | None:
 
 async def _must_exist(name: str) -> None:
     if name == this_stack():
-        raise _refused(
-            rule="shared-stack-is-this-stack",
-            found=f'"{name}", which is this stack itself',
-            accepted="another stack",
-            fix=to_remove(_PLACE),
-        )
+        raise _refused("shared-stack-is-this-stack", name, removal=to_remove(_PLACE))
     try:
         await pulumi.runtime.invoke_async(READ_STACK_OUTPUTS, {"name": name})
     except Exception as error:
         reason = provider_error(error)
         is_missing = "unknown stack" in reason
-        raise _refused(
+        missing = Problem(
+            place=_PLACE,
             rule="shared-stack-missing" if is_missing else "shared-stack-unreadable",
             found=f'"{name}", which {"does not exist" if is_missing else f"cannot be read: {reason}"}',
             accepted="a stack in the same backend that has been deployed",
             fix="`.venv/bin/idstack pulumi -- stack ls --all` lists them; "
             f"{to_set(_PLACE, '<organization>/<project>/<stack>')}, or bring it up with `.venv/bin/idstack up --stack "
             f"{name.rpartition('/')[2]}`",
-        ) from None
+        )
+        raise ConfigurationError([missing]) from None
 
 
 async def _outputs(reference: pulumi.StackReference, name: str) -> StackOutputs[str]:
@@ -76,29 +74,13 @@ async def _outputs(reference: pulumi.StackReference, name: str) -> StackOutputs[
     secret = [key for key, output in details.items() if output.secret_value is not None]
     missing = [key for key in _REQUIRED if key not in secret and not isinstance(details[key].value, str)]
     if secret:
-        raise _refused(
-            rule="shared-stack-output-secret",
-            found=f'"{name}", which marks {enumerate_words(secret)} as secret',
-            accepted="outputs that are not secret: no secret crosses from one stack to another",
-            fix=f"export it without a secret mark, then `.venv/bin/idstack up --stack {name.rpartition('/')[2]}`",
-        )
+        raise _refused("shared-stack-output-secret", name, outputs=enumerate_words(secret))
     if missing:
-        raise _refused(
-            rule="shared-stack-output-missing",
-            found=f'"{name}", whose outputs lack {enumerate_words(missing)}',
-            accepted="a stack of this program with a vault of its own, brought up to the end",
-            fix=f"`.venv/bin/idstack up --stack {name.rpartition('/')[2]}`, then try again",
-        )
+        raise _refused("shared-stack-output-missing", name, outputs=enumerate_words(missing))
     values = {key: output.value for key, output in details.items() if output.value is not None}
     outputs = cast("StackOutputs[str]", values)
     if malformed := list(_malformed(outputs)):
-        raise _refused(
-            rule="shared-stack-output-malformed",
-            found=f'"{name}", whose output {enumerate_words(malformed)} is not of the form that this program exports',
-            accepted="the ARM ids of a key vault and an AKS cluster: a vault's name becomes the host that gets a token",
-            fix=f"see who wrote it (`.venv/bin/idstack pulumi --stack {name.rpartition('/')[2]} -- stack history`), "
-            f"and `.venv/bin/idstack up --stack {name.rpartition('/')[2]}`",
-        )
+        raise _refused("shared-stack-output-malformed", name, outputs=enumerate_words(malformed))
     return outputs
 
 
@@ -122,12 +104,8 @@ def _mismatches(settings: Settings, name: str, outputs: StackOutputs[str]) -> It
         ("subscriptionId", settings.subscription_id, vault.subscription),
     ):
         if own != shared.lower():
-            yield Problem(
-                place=(key,),
-                rule="shared-stack-id-mismatch",
-                found=f'"{own}"',
-                accepted=f'"{shared}", as in {name}, whose vault holds the credentials',
-                fix=to_set((key,), shared),
+            yield problem(
+                "shared-stack-id-mismatch", (key,), own=own, shared=shared, name=name, set=to_set((key,), shared)
             )
     cluster, shared_cluster = settings.management_cluster, outputs.get("managementClusterId")
     if cluster is None or shared_cluster is None:
@@ -149,8 +127,8 @@ def this_stack() -> str:
     return f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
 
 
-def _refused(*, rule: str, found: str, accepted: str, fix: str) -> ConfigurationError:
-    return ConfigurationError([Problem(place=_PLACE, rule=rule, found=found, accepted=accepted, fix=fix)])
+def _refused(rule: str, name: str, **words: str) -> ConfigurationError:
+    return ConfigurationError([problem(rule, _PLACE, name=name, stack=name.rpartition("/")[2], **words)])
 
 
 async def last_outputs() -> StackOutputs[Any]:

@@ -16,7 +16,8 @@ pytestmark = pytest.mark.skipif(golden_report.IS_REWRITING, reason="the report i
 
 # By the kind of a value whose type has no rule of its own (`SchemaNode.rule`).
 KINDS: Final = {"boolean", "choice", "structure"}
-_TAKE_RULES: Final = {"_arm_id", "_uuid_spec", "form", "refuse", "require", "require_one", "require_own"}
+_MAKE_TYPES: Final = {"_arm_id", "_uuid_spec", "form"}
+_TAKE_RULES: Final = _MAKE_TYPES | {"_refused", "problem", "refuse", "require", "require_one", "require_own"}
 
 
 def declared() -> Iterator[str]:
