@@ -9,8 +9,10 @@ import pytest
 
 from components.kubernetes.cloud_config import DOCUMENTS, cloud_controller_manager, render
 from identity.catalogue_rows import CloudConfigKind
+from tests.unit import cases
+from tests.unit.components import world
 from tests.unit.components.recorder import RecordingMonitor
-from tests.unit.components.world import SUBSCRIPTION, TENANT, VNET, hosted_cluster, settings
+from tests.unit.components.world import VNET, hosted_cluster, settings
 
 PATH = "/mnt/certs/x-json"
 
@@ -49,6 +51,7 @@ def test_a_document_is_rendered_as_go_marshals_it_with_two_spaces() -> None:
 SECRET = "kubernetes:core/v1:Secret"
 CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
 CLUSTER_IDENTITY = "kubernetes:infrastructure.cluster.x-k8s.io/v1beta1:AzureClusterIdentity"
+OBJECTS = cases.read(Path(__file__).with_name("objects.yaml"), vars(world))
 
 # Of the hypershift-operator, which annotates all that it writes.
 ANNOTATED = {"annotations": {"hypershift.openshift.io/cluster": "clusters/hc1"}}
@@ -99,20 +102,7 @@ def test_the_nodes_configuration_is_a_config_map_in_clear(stack: RecordingMonito
 
 
 def test_capz_finds_its_file_in_an_azure_cluster_identity(stack: RecordingMonitor) -> None:
-    assert stack.one(CLUSTER_IDENTITY).inputs == {
-        "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1",
-        "kind": "AzureClusterIdentity",
-        "metadata": {"name": "hc1", "namespace": "clusters-hc1", **ANNOTATED},
-        "spec": {
-            "type": "UserAssignedIdentityCredential",
-            "tenantID": TENANT,
-            "clientID": "",
-            "clientSecret": {},
-            "userAssignedIdentityCredentialsPath": "/mnt/certs/nodepool-mgmt-hc1-json",
-            "userAssignedIdentityCredentialsCloudType": "public",
-            "allowedNamespaces": {"list": ["clusters-hc1"]},
-        },
-    }
+    assert stack.one(CLUSTER_IDENTITY).inputs == OBJECTS["CAPZ's identity"]
 
 
 def test_the_network_controller_finds_its_platform_beside_its_credential(stack: RecordingMonitor) -> None:
@@ -121,21 +111,8 @@ def test_the_network_controller_finds_its_platform_beside_its_credential(stack: 
     secret = dict(stack.one(SECRET, f"{name}-secret").inputs)
     config_map = dict(stack.one(CONFIG_MAP, f"{name}-config-map").inputs)
 
-    assert {key: base64.b64decode(text).decode() for key, text in secret.pop("data").items()} == {
-        "azure_region": "eastus",
-        "azure_resource_prefix": "hc1-hc1-infra",
-        "azure_resourcegroup": "hc1-managed",
-        "azure_subscription_id": SUBSCRIPTION,
-        "azure_tenant_id": TENANT,
-    }
+    data = {key: base64.b64decode(text).decode() for key, text in secret.pop("data").items()}
+    assert data == OBJECTS["network's Secret"]
     named = {"name": "cloud-network-config-controller-creds", "namespace": "clusters-hc1"}
     assert secret == {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": {**named, **ANNOTATED}}
-    assert config_map == {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {
-            "name": "cloud-network-config-controller-kube-cloud-config",
-            "namespace": "clusters-hc1",
-            "annotations": {"network.operator.openshift.io/cluster-name": "management"},
-        },
-    }
+    assert config_map == OBJECTS["network's ConfigMap"]

@@ -17,7 +17,7 @@ CLASS = "kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass"
 SECRET = "idstack:index:CredentialSecret"
 GUARD = "idstack:index:NamespaceGuard"
 ASSIGNMENT = "azure-native:authorization:RoleAssignment"
-PROBES = cases.read(Path(__file__).with_name("probes.yaml"), vars(world))
+PROBES, OBJECTS = (cases.read(Path(__file__).with_name(name), vars(world)) for name in ("probes.yaml", "objects.yaml"))
 
 every_probe = pytest.mark.parametrize("probe", PROBES)
 
@@ -81,24 +81,7 @@ def test_pods_are_kept_from_the_nodes_metadata_where_the_settings_say_so(
 
     assert stack.all(kind) == []
     assert policy.inputs["metadata"] == {"name": "block-instance-metadata", "namespace": "clusters-hc1"}
-    assert policy.inputs["spec"] == {
-        "podSelector": {},
-        "policyTypes": ["Egress"],
-        "egress": [
-            {
-                "to": [
-                    {"ipBlock": {"cidr": "0.0.0.0/0", "except": ["169.254.169.254/32", "168.63.129.16/32"]}},
-                    {"ipBlock": {"cidr": "::/0"}},
-                    {"namespaceSelector": {}},
-                ]
-            },
-            # Azure's DNS, and nothing else of that address.
-            {
-                "to": [{"ipBlock": {"cidr": "168.63.129.16/32"}}],
-                "ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}],
-            },
-        ],
-    }
+    assert policy.inputs["spec"] == OBJECTS["network policy"]
     assert blocking.waits_for(policy, blocking.one("kubernetes:core/v1:Namespace"))
 
 
