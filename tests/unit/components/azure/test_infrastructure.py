@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.unit import cases
 from tests.unit.components.configurations import CONFIGURATIONS
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor
@@ -14,15 +16,10 @@ from tests.unit.components.world import GROUPS
 MANAGED, NETWORK, SECURITY = "hc1-hc1-infra", "hc1-vnet-hc1-infra", "hc1-nsg-hc1-infra"
 NSG = f"{GROUPS}/{SECURITY}/providers/Microsoft.Network/networkSecurityGroups/hc1-hc1-infra-nsg"
 VNET = f"{GROUPS}/{NETWORK}/providers/Microsoft.Network/virtualNetworks/hc1-hc1-infra"
-ZONE = "hc1.example.com"
 EGRESS = f"{GROUPS}/{MANAGED}/providers/Microsoft.Network/loadBalancers/hc1-infra"
 ADDRESS = f"{GROUPS}/{MANAGED}/providers/Microsoft.Network/publicIPAddresses/hc1-infra"
 PARTS = "hc1-infrastructure"
-
-
-def placed(group: str, location: str = "eastus", **inputs: Any) -> dict[str, Any]:
-    """Inputs of a part in one of the groups."""
-    return {"resourceGroupName": group, "location": location, "tags": {"team": "identity"}, **inputs}
+EXPECTED = cases.read(Path(__file__).with_name("infrastructure.yaml"), globals())
 
 
 def created(**changes: Any) -> dict[str, Any]:
@@ -50,74 +47,15 @@ def needed(recorder: RecordingMonitor, name: str) -> set[str]:
 
 
 def test_every_part_has_hypershifts_name_and_values(made: RecordingMonitor) -> None:
-    expected: dict[str, dict[str, Any]] = {
-        "managed-resource-group": placed(MANAGED),
-        "network-resource-group": placed(NETWORK),
-        "security-resource-group": placed(SECURITY),
-        "security-group": placed(SECURITY, networkSecurityGroupName="hc1-hc1-infra-nsg"),
-        # Of the SDK: protection and policies.
-        "network": placed(
-            NETWORK,
-            virtualNetworkName="hc1-hc1-infra",
-            addressSpace={"addressPrefixes": ["10.0.0.0/16"]},
-            enableDdosProtection=False,
-            enableVmProtection=False,
-        ),
-        "subnet": {
-            "resourceGroupName": NETWORK,
-            "virtualNetworkName": "hc1-hc1-infra",
-            "subnetName": "default",
-            "addressPrefix": "10.0.0.0/24",
-            "networkSecurityGroup": {"id": NSG},
-            "privateEndpointNetworkPolicies": "Disabled",
-            "privateLinkServiceNetworkPolicies": "Enabled",
-        },
-        "private-zone": placed(MANAGED, "global", privateZoneName=ZONE),
-        "private-zone-link": placed(
-            MANAGED,
-            "global",
-            privateZoneName=ZONE,
-            virtualNetworkLinkName="hc1-hc1-infra",
-            virtualNetwork={"id": VNET},
-            registrationEnabled=False,
-        ),
-        "egress-address": placed(
-            MANAGED,
-            publicIpAddressName="hc1-infra",
-            sku={"name": "Standard"},
-            publicIPAddressVersion="IPv4",
-            publicIPAllocationMethod="Static",
-            idleTimeoutInMinutes=4,
-        ),
-    }
-    assert {name: inputs(made, name) for name in expected} == expected
+    assert {name: inputs(made, name) for name in EXPECTED} == EXPECTED
 
 
-def test_the_load_balancer_is_hypershifts(made: RecordingMonitor) -> None:
-    frontend = {"name": "hc1-infra", "privateIPAllocationMethod": "Dynamic", "publicIPAddress": {"id": ADDRESS}}
-    probe = {"protocol": "Http", "port": 30595, "requestPath": "/healthz", "intervalInSeconds": 5, "probeThreshold": 2}
-    outbound = {
-        "backendAddressPool": {"id": f"{EGRESS}/backendAddressPools/hc1-infra"},
-        "frontendIPConfigurations": [{"id": f"{EGRESS}/frontendIPConfigurations/hc1-infra"}],
-        "protocol": "All",
-        "allocatedOutboundPorts": 1024,
-        "enableTcpReset": True,
-        "idleTimeoutInMinutes": 4,
-    }
-    assert inputs(made, "egress") == placed(
-        MANAGED,
-        loadBalancerName="hc1-infra",
-        sku={"name": "Standard"},
-        frontendIPConfigurations=[frontend],
-        backendAddressPools=[{"name": "hc1-infra"}],
-        probes=[{"name": "hc1-infra", **probe}],
-        outboundRules=[{"name": "hc1-infra", **outbound}],
-    )
+def test_the_cloud_provider_may_add_to_the_load_balancer(made: RecordingMonitor) -> None:
     [balancer] = made.all("azure-native:network:LoadBalancer")
     assert set(balancer.request.ignoreChanges) == {
         *("frontendIPConfigurations", "backendAddressPools", "probes", "loadBalancingRules", "outboundRules"),
         *("inboundNatRules", "inboundNatPools", "tags"),
-    }, "the cloud provider adds to them"
+    }
 
 
 def test_each_part_comes_after_what_it_lies_in_or_refers_to(made: RecordingMonitor) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from localcloud.testing.hosts import Serve
-from tests.unit import access_world
+from tests.unit import access_world, cases
 from tests.unit.access_world import FakeApiServer, skeleton
+from tests.unit.components import world as constants
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.simulation import UNKNOWN
@@ -76,42 +77,8 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve_plain: Serve, p
 
 
 def test_only_entra_id_signs_in_to_the_cluster(world: NewClusterScenario) -> None:
-    assert world.run(stack=ALONE, kubernetesVersion="1.34").one(AKS).inputs == {
-        "resourceName": "aks-mgmt-dev",
-        "resourceGroupName": "aks-dev",
-        "location": "eastus",
-        "tags": {"team": "identity"},
-        "dnsPrefix": "aks-mgmt-dev",
-        "nodeResourceGroup": "MC_aks-dev_aks-mgmt-dev_eastus",
-        "kubernetesVersion": "1.34",
-        "identity": {"type": "SystemAssigned"},
-        "agentPoolProfiles": [
-            {
-                "name": "system",
-                "mode": "System",
-                "osType": "Linux",
-                "type": "VirtualMachineScaleSets",
-                "vmSize": "Standard_D4s_v5",
-                "count": 3,
-                "availabilityZones": ["1", "2", "3"],
-                "maxPods": 250,
-                "osSKU": "AzureLinux",
-                "enableFIPS": True,
-            }
-        ],
-        "networkProfile": {"networkPlugin": "azure", "networkPolicy": "azure"},
-        "enableRBAC": True,
-        "disableLocalAccounts": True,
-        "aadProfile": {"managed": True, "enableAzureRBAC": True, "tenantID": TENANT},
-        "oidcIssuerProfile": {"enabled": True},
-        "securityProfile": {"workloadIdentity": {"enabled": True}},
-        "addonProfiles": {
-            "azureKeyvaultSecretsProvider": {
-                "enabled": True,
-                "config": {"enableSecretRotation": "true", "rotationPollInterval": "2m"},
-            }
-        },
-    }
+    expected = cases.read(Path(__file__).with_name("inputs.yaml"), vars(constants))["management cluster"]
+    assert world.run(stack=ALONE, kubernetesVersion="1.34").one(AKS).inputs == expected
 
 
 def test_everything_waits_for_the_gate_and_the_gate_for_the_deployers_role(world: NewClusterScenario) -> None:

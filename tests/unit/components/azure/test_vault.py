@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from components.azure.vault import ExistingIdentity, KeyVaultUser, NewIdentity
+from tests.unit import cases
+from tests.unit.components import world
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor, run
 from tests.unit.components.simulation import a_uuid
-from tests.unit.components.world import ADD_ON, ROLES, SUBNET, TENANT, VAULT, key_vault, lookups, settings
+from tests.unit.components.world import ADD_ON, ROLES, SUBNET, VAULT, key_vault, lookups, settings
 
 
 def built(**changes: Any) -> RecordingMonitor:
@@ -25,30 +28,8 @@ def test_access_is_by_role_and_what_is_deleted_can_be_recovered() -> None:
     open_to = {"defaultAction": "Deny", "allowedIpRanges": ["203.0.113.0/28"], "allowedSubnetIds": [SUBNET]}
     recorder = built(**open_to)
 
-    assert recorder.one(VAULT_TYPE, "vault-vault").inputs == {
-        "vaultName": "kv-idstack-dev",
-        "resourceGroupName": "identity-dev",
-        "location": "eastus",
-        "tags": {"team": "identity"},
-        "properties": {
-            "tenantId": TENANT,
-            "sku": {"family": "A", "name": "standard"},
-            "enableRbacAuthorization": True,
-            "enabledForDeployment": False,
-            "enabledForDiskEncryption": False,
-            "enabledForTemplateDeployment": False,
-            "enableSoftDelete": True,
-            "softDeleteRetentionInDays": 90,
-            "enablePurgeProtection": True,
-            "publicNetworkAccess": "Enabled",
-            "networkAcls": {
-                "bypass": "None",
-                "defaultAction": "Deny",
-                "ipRules": [{"value": "203.0.113.0/28"}],
-                "virtualNetworkRules": [{"id": SUBNET}],
-            },
-        },
-    }
+    expected = cases.read(Path(__file__).with_name("inputs.yaml"), vars(world))["vault"]
+    assert recorder.one(VAULT_TYPE, "vault-vault").inputs == expected
     assert recorder.outputs_of("vault") == {
         "vault_name": "kv-idstack-dev",
         "vault_id": VAULT,
