@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
+
+from tests.unit import cases
 
 SUBSCRIPTION: Final = "11111111-2222-4333-8444-555555555555"
 TENANT: Final = "99999999-8888-4777-8666-555555555555"
@@ -22,44 +25,11 @@ def specification(
     cloud: str = "AzurePublicCloud",
 ) -> dict[str, Any]:
     """Everything where the API wants it; the identities are given by API field."""
-    return {
-        "infraID": f"{name}-infra",
-        "issuerURL": "https://hc1oidc.blob.core.windows.net/hc1oidc",
-        "platform": {
-            "type": "Azure",
-            "azure": {
-                "cloud": cloud,
-                "location": "eastus",
-                "resourceGroup": f"{name}-managed",
-                "subscriptionID": SUBSCRIPTION,
-                "tenantID": TENANT,
-                "vnetID": VNET,
-                "subnetID": SUBNET,
-                "securityGroupID": SECURITY_GROUP,
-                "azureAuthenticationConfig": {
-                    "azureAuthenticationConfigType": "ManagedIdentities",
-                    "managedIdentities": {
-                        "controlPlane": {
-                            "managedIdentitiesKeyVault": {"name": "kv-idstack-dev", "tenantID": TENANT},
-                            **control_plane,
-                        },
-                        "dataPlane": dict(data_plane),
-                    },
-                },
-            },
-        },
-        "secretEncryption": {
-            "type": "kms",
-            "kms": {
-                "provider": "Azure",
-                "azure": {
-                    "activeKey": {
-                        "keyVaultName": "kv-etcd-dev",
-                        "keyName": "hc1-etcd",
-                        "keyVersion": "0123456789abcdef0123456789abcdef",
-                    },
-                    "kms": dict(kms),
-                },
-            },
-        },
-    }
+    found: dict[str, Any] = cases.read(
+        Path(__file__).with_name("specification.yaml"), {**globals(), "NAME": name, "CLOUD": cloud}
+    )
+    identities = found["platform"]["azure"]["azureAuthenticationConfig"]["managedIdentities"]
+    identities["controlPlane"] |= control_plane
+    identities["dataPlane"] = dict(data_plane)
+    found["secretEncryption"]["kms"]["azure"]["kms"] = dict(kms)
+    return found

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pulumi
@@ -15,16 +17,13 @@ from components.azure.vault import Vault
 from identity import catalogue, catalogue_rows
 from identity.plugin_schema import CredentialDocument
 from identity.settings import Settings, load_settings
-from tests.unit import specification
+from tests.unit import cases, specification
 from tests.unit.components.recorder import RecordingMonitor
 
 SUBSCRIPTION, TENANT, GROUPS = specification.SUBSCRIPTION, specification.TENANT, specification.GROUPS
 VNET, SUBNET, SECURITY_GROUP = specification.VNET, specification.SUBNET, specification.SECURITY_GROUP
 DEPLOYER = "dddddddd-0000-4000-8000-000000000001"
 DEPLOYER_CLIENT = "dddddddd-0000-4000-8000-000000000002"
-ROTATION = {"enableSecretRotation": "true", "rotationPollInterval": "2m"}
-ADD_ON = {"clientId": "aaaaaaaa-0000-4000-8000-000000000001", "objectId": "aaaaaaaa-0000-4000-8000-000000000002"}
-REGISTRY = {"clientId": "bbbbbbbb-0000-4000-8000-000000000001", "principalId": "bbbbbbbb-0000-4000-8000-000000000002"}
 KUBECONFIG = "apiVersion: v1\nkind: Config\n"
 
 VAULT = f"{GROUPS}/identity-dev/providers/Microsoft.KeyVault/vaults/kv-idstack-dev"
@@ -33,6 +32,12 @@ KMS_VAULT = f"{GROUPS}/etcd-dev/providers/Microsoft.KeyVault/vaults/kv-etcd-dev"
 REGISTRY_IDENTITY = (
     f"{GROUPS}/identity-dev/providers/Microsoft.ManagedIdentity/userAssignedIdentities/hc1-image-registry"
 )
+EGRESS = f"{GROUPS}/hc1-managed/providers/Microsoft.Network/loadBalancers/hc1-infra"
+_WORLD = cases.read(Path(__file__).with_name("world.yaml"), globals())
+_LOOKUPS = _WORLD["lookups"]
+_ADD_ON = _LOOKUPS["azure-native:containerservice:getManagedCluster"]["addonProfiles"]["azureKeyvaultSecretsProvider"]
+ADD_ON, ROTATION = _ADD_ON["identity"], _ADD_ON["config"]
+REGISTRY = _LOOKUPS["azure-native:managedidentity:getUserAssignedIdentity"]
 IDENTITIES = tuple(identity for identity in catalogue.CONTROL_PLANE if identity.enabled_by_default)
 """The rows of the identities that `hc1` has: those that nobody has to switch on."""
 MOUNTS = tuple((identity, mount) for identity in IDENTITIES for mount in identity.mounts)
@@ -51,21 +56,7 @@ DOCUMENT: CredentialDocument[pulumi.Input[str]] = {
 
 def hosted_cluster(**changes: Any) -> dict[str, Any]:
     """The configuration of `hc1`."""
-    return {
-        "name": "hc1",
-        "infraID": "hc1-infra",
-        "issuerURL": "https://hc1oidc.blob.core.windows.net/hc1oidc",
-        "resourceGroup": "hc1-managed",
-        "vnetID": VNET,
-        "subnetID": SUBNET,
-        "securityGroupID": SECURITY_GROUP,
-        "dnsZoneResourceGroup": "dns-dev",
-        "kms": {
-            "activeKey": "https://kv-etcd-dev.vault.azure.net/keys/hc1-etcd/0123456789abcdef0123456789abcdef",
-            "keyVaultResourceGroup": "etcd-dev",
-        },
-        **changes,
-    }
+    return {**copy.deepcopy(_WORLD["hosted cluster"]), **changes}
 
 
 SECOND_CLUSTER = hosted_cluster(
@@ -81,19 +72,7 @@ def with_managed_identity(credential: Mapping[str, str], **changes: Any) -> list
 
 def configuration(**changes: Any) -> dict[str, str]:
     """Pulumi's configuration of the stack, without the namespace; a change to None removes a key."""
-    config: dict[str, Any] = {
-        "cloud": "AzurePublicCloud",
-        "tenantId": TENANT,
-        "subscriptionId": SUBSCRIPTION,
-        "location": "eastus",
-        "resourceGroup": "identity-dev",
-        "tags": {"team": "identity"},
-        "vault": {"name": "kv-idstack-dev", "defaultAction": "Allow"},
-        "managementCluster": {"resourceGroup": "aks-dev", "name": "aks-mgmt-dev", "kubeconfig": "kubeconfig"},
-        "probe": {"image": "idstack.azurecr.io/idstack/credential-probe:1.0"},
-        "hostedClusters": [hosted_cluster()],
-        **changes,
-    }
+    config = {**_WORLD["configuration"], "hostedClusters": [hosted_cluster()], **changes}
     return {
         key: value if isinstance(value, str) else json.dumps(value)
         for key, value in config.items()
@@ -108,51 +87,12 @@ def settings(**changes: Any) -> Settings:
 
 def egress(**changes: Any) -> dict[str, Any]:
     """The egress load balancer of `hc1` as the provider answers it."""
-    balancer = f"{GROUPS}/hc1-managed/providers/Microsoft.Network/loadBalancers/hc1-infra"
-    frontend = {"id": f"{balancer}/frontendIPConfigurations/hc1-infra"}
-    pool = {"id": f"{balancer}/backendAddressPools/hc1-infra"}
-    return {
-        "location": "eastus",
-        "frontendIPConfigurations": [{**frontend, "publicIPAddress": {"id": f"{balancer}-address"}}],
-        "outboundRules": [{"backendAddressPool": pool, "frontendIPConfigurations": [frontend]}],
-        **changes,
-    }
+    return {**copy.deepcopy(_LOOKUPS["azure-native:network:getLoadBalancer"]), **changes}
 
 
 def lookups(**changes: Any) -> Mapping[str, Any]:
     """Azure where everything exists; `changes` are answers by the function's last word (`getVault=...`)."""
-    answers: dict[str, Any | Callable[[Mapping[str, Any]], Any]] = {
-        # Its own outputs, before the first `up`.
-        "pulumi:pulumi:readStackOutputs": {"outputs": {}, "secretOutputNames": []},
-        "pulumi:pulumi:readStackResourceOutputs": {"outputs": {}},
-        "idstack:index:prefetchSecrets": {},
-        "idstack:index:findObstacles": {"unregistered": [], "locks": {}},
-        "azure-native:authorization:getClientConfig": {
-            "tenantId": TENANT,
-            "objectId": DEPLOYER,
-            "clientId": DEPLOYER_CLIENT,
-        },
-        "azure-native:resources:getResourceGroup": {"location": "eastus"},
-        "azure-native:network:getVirtualNetwork": {"location": "eastus"},
-        "azure-native:network:getSubnet": {"networkSecurityGroup": {"id": SECURITY_GROUP}},
-        "azure-native:network:getNetworkSecurityGroup": {"location": "eastus"},
-        "azure-native:storage:getStorageAccount": {},
-        "azure-native:containerregistry:getRegistry": {},
-        "azure-native:network:getLoadBalancer": egress(),
-        "azure-native:dns:getZone": {},
-        "azure-native:privatedns:getPrivateZone": {"numberOfVirtualNetworkLinks": 1},
-        "azure-native:privatedns:getVirtualNetworkLink": {"virtualNetwork": {"id": VNET}},
-        "azure-native:keyvault:getVault": {},
-        "azure-native:keyvault:getSecret": {"properties": {}},
-        "azure-native:managedidentity:getUserAssignedIdentity": REGISTRY,
-        "azure-native:containerservice:getManagedCluster": {
-            "nodeResourceGroup": "MC_aks-dev_aks-mgmt-dev_eastus",
-            "addonProfiles": {
-                "azureKeyvaultSecretsProvider": {"enabled": True, "identity": ADD_ON, "config": ROTATION}
-            },
-            "networkProfile": {"networkPlugin": "azure", "networkPolicy": "azure", "networkDataplane": "azure"},
-        },
-    }
+    answers: dict[str, Any | Callable[[Mapping[str, Any]], Any]] = copy.deepcopy(_LOOKUPS)
     for word, answer in changes.items():
         answers[next(token for token in answers if token.endswith(f":{word}"))] = answer
     return answers
