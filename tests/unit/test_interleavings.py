@@ -383,6 +383,9 @@ class Backend:
     def last_writes(self) -> Mapping[str, str]:
         return self.of.last_writes()
 
+    def outputs(self) -> Mapping[str, str]:
+        return {"keyVaultId": VAULT}
+
 
 @pytest.fixture
 def worlds(
@@ -417,7 +420,6 @@ def worlds(
         "ops.commands.sweep.Engine": lambda _: Backend(made.current),
         "ops.commands.sweep.settings_of": lambda _: configuration,
         "ops.commands.sweep.project_name": lambda _: "idstack",
-        "ops.commands.sweep._vault": lambda *_: VAULT,
         "ops.commands.sweep.deployer": lambda _: nullcontext(azure),
         "ops.commands.sweep.read_locks": lambda *_: made.current.locks(),
     }.items():
