@@ -21,7 +21,7 @@ from ops.fleet.file import DEFAULT_FILE, load_fleet
 from ops.fleet.rollout import DONE, FailedRun, Rollout, StackLog
 from ops.fleet.stacks import FleetEnvironment, FleetStack, matrices, require_files, require_one_backend, write_file
 from ops.fleet.tree import NAMESPACE, differences, tree, write
-from ops.outputs.rows import RenewalOverdueError, read_probes, rendered, rows, running_token_rows
+from ops.outputs.rows import RenewalOverdueError, has_any_probes, rendered, rows, running_token_rows
 from ops.outputs.tables import FittedTable, Line, counted
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
@@ -29,7 +29,7 @@ from ops.stack.environment import ROOT, local_paths
 from ops.stack.errors import CommandError, RunInterruptedError, WrongUsageError, message
 from ops.stack.stack_document import BACKEND_VARIABLE
 from ops.stack.state import State, outputs_of
-from ops.world.cluster_state import ProbeResult, ProbeResults
+from ops.world.cluster_state import ProbeResult, ProbeResults, local_probes
 
 fleet = typer.Typer(help="Many stacks of one file (docs/guides/fleet.md).", no_args_is_help=True, add_completion=False)
 
@@ -250,7 +250,7 @@ def _statuses(environment: FleetEnvironment, root: Path, output: int) -> list[St
         with ThreadPoolExecutor(_MAX_WORKERS) as threads:
             states = dict(zip(names, threads.map(lambda name: engine(name).state(), names), strict=True))
     cloud = local_cloud.of(environment.stacks[0].name) if states else None
-    results = read_probes(cloud, *map(outputs_of, states.values()))
+    results = local_probes(cloud) if cloud and any(map(has_any_probes, map(outputs_of, states.values()))) else None
     now = datetime.now(UTC)
     return [
         _status(stack, wave, states.get(stack.name), results, StackLog(root, stack.name).failure(), now)

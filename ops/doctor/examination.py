@@ -11,16 +11,16 @@ from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
 from ops.doctor.checks import configuration, federation, pods, sign_in, stack, vault
 from ops.doctor.checks.check import Check, CheckResult, CheckStatus, ExitCode, Stage, diagnose
-from ops.outputs.rows import Row, TokenRow, read_probes, rows, running_token_rows
+from ops.outputs.rows import Row, TokenRow, has_any_probes, rows, running_token_rows
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.state import StateResource
 from ops.world import cluster_state
 from ops.world.azure import ManagedIdentities, compare_managed_identities
-from ops.world.cluster_state import ClusterState, ProbeResults
-from ops.world.reader import EVERYTHING, Selection, read_locks, read_world
-from ops.world.seen import Part, Unread, attempt
+from ops.world.cluster_state import ClusterState
+from ops.world.reader import EVERYTHING, Selection, probe_results, read_locks, read_world
+from ops.world.seen import Part, Unread
 
 _IN_ORDER: Final = list(Stage)
 _MODULES: Final = (stack, configuration, vault, pods, federation, sign_in)
@@ -128,20 +128,15 @@ class NotSignedInError(CommandError):
     """Nothing can be read in Azure."""
 
 
-def examine(
-    engine: Engine,
-    outputs: StackOutputs[str],
-    selection: Selection = EVERYTHING,
-    results: ProbeResults | Unread | None = None,
-) -> Examination:
-    """Check the selection of a stack with these outputs now; `results` as in `read_world`.
+def examine(engine: Engine, outputs: StackOutputs[str], selection: Selection = EVERYTHING) -> Examination:
+    """Check the selection of a stack with these outputs now.
 
     Raises NotSignedInError, and CommandError without a local stack's cloud.
     """
     parts = {part for check in STATUS_CHECKS for part in check.needs} - (set() if engine.is_local else {Part.REPORTS})
     if any(cluster.get("managedIdentities") for cluster in outputs.get("hostedClusters", {}).values()):
         parts.add(Part.MANAGED_IDENTITIES)
-    world = read_world(engine, parts, selection, results)
+    world = read_world(engine, parts, selection)
     if isinstance(world.sign_in, str):
         [refused] = [one for one in diagnose(world, [stack.azure]) if one.status is CheckStatus.BROKEN]
         raise NotSignedInError(f"signing in to Azure: {refused.evidence}; {refused.fix}")
@@ -194,8 +189,8 @@ class Status(Examination):
 def read_status(engine: Engine, selection: Selection = EVERYTHING) -> Status:
     """Read the selection now. Raises as `brought_up` and `examine` do."""
     environment, outputs = local_cloud.of(engine.stack), brought_up(engine)
-    results = attempt(lambda: read_probes(environment, outputs))
-    examination = examine(engine, outputs, selection, results or ProbeResults({}))
+    results = probe_results(engine) if environment is not None and has_any_probes(outputs) else None
+    examination = examine(engine, outputs, selection)
     probes = None if isinstance(results, Unread) else results
     accounts = running_token_rows(outputs, probes)
     return Status(

@@ -9,12 +9,11 @@ from typing import Any, Final
 
 from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import ControlPlaneIdentity
-from identity.clouds import LocalEnvironment
 from identity.credentials import rfc3339
 from identity.naming import control_plane_namespace
 from identity.outputs import HostedClusterOutput, StackOutputs, cluster_side
 from ops.stack.errors import CommandError
-from ops.world.cluster_state import ProbeResult, ProbeResults, local_probes
+from ops.world.cluster_state import ProbeResult, ProbeResults
 
 # A daily run renews within a day of the date (`docs/guides/pull-requests.md`); this allows for two runs.
 OVERDUE_AFTER: Final = timedelta(days=2)
@@ -180,14 +179,9 @@ def token_rows(probes: Iterable[TokenProbe], results: ProbeResults) -> list[Toke
     return [TokenRow(probe, results.of(probe.namespace, probe.deployment)) for probe in probes]
 
 
-def read_probes(environment: LocalEnvironment | None, *outputs: StackOutputs[str]) -> ProbeResults | None:
-    """The probes of stacks with these outputs; None on Azure, and if the stacks have none.
-
-    Raises ProbesUnreachableError if the local cloud's API does not answer.
-    """
-    if environment is None or not any(has_probes(stack) or token_probes(stack) for stack in outputs):
-        return None
-    return local_probes(environment)
+def has_any_probes(outputs: StackOutputs[str]) -> bool:
+    """Whether a local stack has probes of certificates, or of service accounts."""
+    return has_probes(outputs) or bool(token_probes(outputs))
 
 
 def running_token_rows(outputs: StackOutputs[str], results: ProbeResults | None) -> list[TokenRow]:

@@ -180,16 +180,12 @@ AZURE: Final = frozenset(
 )
 
 
-def read_world(
-    engine: Engine, parts: Set[Part], selection: Selection = EVERYTHING, results: ProbeResults | Unread | None = None
-) -> StackWorld:
+def read_world(engine: Engine, parts: Set[Part], selection: Selection = EVERYTHING) -> StackWorld:
     """Read these parts of the world for the selection. A part that cannot be read is `Unread`.
-
-    `results` are those of a local cloud's probes, if they were read already.
 
     Raises CommandError for a selected name that the stack does not have, and for a local stack without a local cloud.
     """
-    local = local_cloud.of(engine.stack)
+    local_cloud.of(engine.stack)
     configuration = read_configuration(engine) if Part.CONFIGURATION in parts else NOT_READ
     placeholders = None
     if not isinstance(configuration, Unread) and configuration.prevents_sign_in:
@@ -203,15 +199,13 @@ def read_world(
         return StackWorld(stack=engine.stack, now=datetime.now(UTC), control_planes={}, **unread)
     if isinstance(state, StackState):
         state = selection.of_state(state)
-    if results is None and local is not None and Part.REPORTS in parts:
-        results = attempt(lambda: local_probes(local))
     sign_in: str | Unread | None = placeholders or NOT_READ
     if placeholders is None and not parts.isdisjoint(CLUSTER | AZURE):
         # Tried once instead of before each read behind it.
         sign_in = attempt(lambda: sign_in_refusal(engine))
     if isinstance(sign_in, str):
         parts -= CLUSTER | AZURE
-    access, control_planes = (placeholders, {}) if placeholders else _cluster(engine, state, parts, results)
+    access, control_planes = (placeholders, {}) if placeholders else _cluster(engine, state, parts)
     if isinstance(state, StackState) and selection.pod is not None:
         for cluster in state.clusters:  # the one of its namespace
             if not isinstance(plane := control_planes.get(cluster.cluster, NOT_READ), Unread):
@@ -243,11 +237,12 @@ def _azure(engine: Engine, state: StackState | Unread, parts: Collection[Part]) 
 
 
 def _cluster(
-    engine: Engine, state: StackState | Unread, parts: Collection[Part], results: ProbeResults | Unread | None
+    engine: Engine, state: StackState | Unread, parts: Collection[Part]
 ) -> tuple[SeenAccess | Unread, dict[str, SeenControlPlane | Unread]]:
     if not set(parts) & CLUSTER:
         return NOT_READ, {}
     clusters = () if isinstance(state, Unread) else state.clusters
+    results = probe_results(engine) if Part.REPORTS in parts else None
     try:
         with api_server(engine) as server:
             access: SeenAccess | Unread = NOT_READ
@@ -261,6 +256,12 @@ def _cluster(
     except (AccessError, CommandError) as error:
         unread = Unread.because(error, f"the management cluster: {error}")
         return refused(error), {cluster.cluster: unread for cluster in clusters}
+
+
+def probe_results(engine: Engine) -> ProbeResults | Unread | None:
+    """The reports of the local cloud's probes, read once; None on Azure."""
+    local = local_cloud.of(engine.stack)
+    return None if local is None else engine.once("probes", lambda: attempt(lambda: local_probes(local)))
 
 
 def read_configuration(engine: Engine) -> SeenConfiguration | Unread:

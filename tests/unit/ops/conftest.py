@@ -239,7 +239,7 @@ def findings(monkeypatch: pytest.MonkeyPatch) -> list[CheckResult]:
 def examined(monkeypatch: pytest.MonkeyPatch, versions: Mapping[str, str]) -> None:
     """Let `status` and `graph` find nothing broken; the management cluster and the managed identities are read."""
 
-    def read(engine: Engine, parts: Set[Part], selection: Selection, _: object) -> StackWorld:
+    def read(engine: Engine, parts: Set[Part], selection: Selection) -> StackWorld:
         shown = parts & {Part.STATE, Part.CONTROL_PLANES, Part.MANAGED_IDENTITIES}
         return replace(read_world(engine, shown, selection), secrets=secrets(versions))
 
