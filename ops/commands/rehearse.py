@@ -34,15 +34,14 @@ def rehearse(
 
     It uses the stack's own configuration and needs no credential. Exits with 1 if there are findings.
     """
-    forbidden = _operations(forbid)
     # The progress is not part of the report.
-    plan = PlannedRehearsal(ROOT, stack, base, head, seed, os.environ)
+    plan = PlannedRehearsal(ROOT, stack, base, head, seed, os.environ, _operations(forbid))
     rehearsal = run(plan, Screen(as_json=True).console.print)
     if markdown is not None:
         with writing("the report"):
-            markdown.write_text(report.markdown(rehearsal, forbidden), encoding="utf-8")
-    Screen(as_json).show(rehearsal.to_json(forbidden), report.screen(rehearsal, forbidden))
-    if rehearsal.findings(forbidden):
+            markdown.write_text(report.markdown(rehearsal), encoding="utf-8")
+    Screen(as_json).show(rehearsal.to_json(), report.screen(rehearsal))
+    if rehearsal.findings:
         raise typer.Exit(1)
 
 

@@ -64,11 +64,11 @@ class Restart:
 class Rehearsal:
     """The result of a rehearsal, filled step by step; names are the stack's own, times are seconds.
 
-    `errors` ended the run at the head commit. `moves` were made before it, by `pulumi state move`. `unused` are
-    clusters that the head does not have, or whose loss is approved: failed sign-ins of their clients are reported, but
-    are no finding. `second` are the steps of a second run of the head, `left` is what remained after `down`; both None
-    if the rehearsal ended before. `kept` are deleted resources that Azure keeps. `left_out` names what a rehearsal
-    cannot show of this configuration.
+    Each step of a `forbidden` operation is a finding. `errors` ended the run at the head commit. `moves` were made
+    before it, by `pulumi state move`. `unused` are clusters that the head does not have, or whose loss is approved:
+    failed sign-ins of their clients are reported, but are no finding. `second` are the steps of a second run of the
+    head, `left` is what remained after `down`; both None if the rehearsal ended before. `kept` are deleted resources
+    that Azure keeps. `left_out` names what a rehearsal cannot show of this configuration.
     """
 
     stack: str
@@ -76,6 +76,7 @@ class Rehearsal:
     head: str
     seed: int
     stacks: Sequence[str]
+    forbidden: Collection[plan.Operation] = ()
     steps: list[plan.ResourceStep] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     losses: list[CredentialLoss] = field(default_factory=list)
@@ -96,11 +97,12 @@ class Rehearsal:
         running = (sign_in for sign_in in self.sign_ins if sign_in.owner.cluster not in self.unused)
         return sum(client.failed.total() for client in (*running, *self.new_pods))
 
-    def findings(self, forbidden: Collection[plan.Operation] = ()) -> list[str]:
+    @property
+    def findings(self) -> list[str]:
         """The objections to the change, a sentence each; empty is a success."""
-        return list(self._findings(forbidden))
+        return list(self._findings())
 
-    def _findings(self, forbidden: Collection[plan.Operation]) -> Iterator[str]:
+    def _findings(self) -> Iterator[str]:
         for loss in self.losses:
             if not loss.approved:
                 yield f"{loss.cluster} would lose credentials in use, which allowCredentialLoss does not approve"
@@ -110,7 +112,7 @@ class Rehearsal:
             yield "the run at the head commit failed"
         if self.failed_sign_ins:
             yield f"{self.failed_sign_ins} sign-ins failed"
-        for operation in sorted(set(forbidden)):
+        for operation in sorted(set(self.forbidden)):
             if names := [step.name for step in self.steps if step.operation == operation]:
                 yield f"{operation} is forbidden (--forbid), and the plan has {len(names)}: {_some(names)}"
         if self.second:
@@ -118,14 +120,14 @@ class Rehearsal:
         if self.left:
             yield f"the destroyed stack leaves behind: {_some(self.left)}"
 
-    def to_json(self, forbidden: Collection[plan.Operation] = ()) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "stack": self.stack,
             "base": self.base,
             "head": self.head,
             "seed": self.seed,
             "stacks": list(self.stacks),
-            "findings": self.findings(forbidden),
+            "findings": self.findings,
             "plan": [
                 {
                     **vars(owner),
@@ -174,27 +176,25 @@ def _some(names: Sequence[str]) -> str:
     return f"{', '.join(names[:_SHOWN])}{more}"
 
 
-def verdict(rehearsal: Rehearsal, forbidden: Collection[plan.Operation]) -> str:
-    findings = rehearsal.findings(forbidden)
-    subject = f"rehearsal of {rehearsal.stack}, {rehearsal.base} to {rehearsal.head}"
-    return f"{subject}: {counted(len(findings), 'finding') if findings else 'no findings'}"
+def verdict(rehearsal: Rehearsal) -> str:
+    found = counted(len(rehearsal.findings), "finding") if rehearsal.findings else "no findings"
+    return f"rehearsal of {rehearsal.stack}, {rehearsal.base} to {rehearsal.head}: {found}"
 
 
-def screen(rehearsal: Rehearsal, forbidden: Collection[plan.Operation]) -> RenderableType:
+def screen(rehearsal: Rehearsal) -> RenderableType:
     parts: list[RenderableType] = [titled(*section) for section in _sections(rehearsal)]
     parts.append(Text(""))
     parts += [Text(line) for line in _facts(rehearsal)]
     parts += [Text(f"error: {error}", "red") for error in rehearsal.errors]
-    findings = rehearsal.findings(forbidden)
-    parts.append(Text(f"\n{verdict(rehearsal, forbidden)}", "bold red" if findings else "bold green"))
-    parts += [Text(f"  {finding}", "red") for finding in findings]
+    parts.append(Text(f"\n{verdict(rehearsal)}", "bold red" if rehearsal.findings else "bold green"))
+    parts += [Text(f"  {finding}", "red") for finding in rehearsal.findings]
     return Group(*parts)
 
 
-def markdown(rehearsal: Rehearsal, forbidden: Collection[plan.Operation]) -> str:
+def markdown(rehearsal: Rehearsal) -> str:
     """The report for a pull request; names and messages in it are escaped."""
-    lines = [f"**{plan.escaped(verdict(rehearsal, forbidden))}**", ""]
-    lines += [f"- {plan.escaped(finding)}" for finding in rehearsal.findings(forbidden)]
+    lines = [f"**{plan.escaped(verdict(rehearsal))}**", ""]
+    lines += [f"- {plan.escaped(finding)}" for finding in rehearsal.findings]
     for title, rows, note in _sections(rehearsal):
         lines += ["", f"**{title}**{f' ({note})' if note else ''}", ""]
         lines += plan.markdown_table(rows) if rows else ["none"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ from ops.world.stacks import clusters_in
 class PlannedRehearsal:
     """A rehearsal of `stack` in the project at `root`, from the commit `base` to `head`, None for the checkout.
 
-    `caller` is the environment from which that of the commands is derived.
+    `caller` is the environment from which that of the commands is derived. `forbidden` is as in `Rehearsal`.
     """
 
     root: Path
@@ -38,6 +38,7 @@ class PlannedRehearsal:
     head: str | None
     seed: int
     caller: Mapping[str, str] = field(repr=False, compare=False)
+    forbidden: Collection[Operation] = frozenset()
 
 
 def rehearse(plan: PlannedRehearsal, step: Callable[[str], None]) -> Rehearsal:
@@ -81,7 +82,7 @@ class _Run:
         at_base, at_head = families(plan.stack, before, after)
         stacks = tuple(dict.fromkeys((*at_base, *at_head)))
         self._names = local_names(stacks)
-        self._result = Rehearsal(plan.stack, base.name, head.name, plan.seed, stacks)
+        self._result = Rehearsal(plan.stack, base.name, head.name, plan.seed, stacks, plan.forbidden)
         own = after[plan.stack].get("config") or {}
         self._ids = {
             LOCAL_TENANT_ID: str(own.get(f"{NAMESPACE}:tenantId", LOCAL_TENANT_ID)),

@@ -25,7 +25,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[PlannedRehearsal]:
     def run(plan: PlannedRehearsal, step: Callable[[str], None]) -> Rehearsal:
         found.append(plan)
         step("local cloud")
-        return replace(rehearsal(ROLE), stack=plan.stack, seed=plan.seed)
+        return replace(rehearsal(ROLE), stack=plan.stack, seed=plan.seed, forbidden=plan.forbidden)
 
     monkeypatch.setattr(command, "run", run)
     return found

@@ -58,7 +58,7 @@ def screen(found: Rehearsal, width: int = 200) -> str:
     """What a person reads."""
     console = Console(width=width, highlight=False, soft_wrap=True)
     with console.capture() as captured:
-        console.print(report.screen(found, ()))
+        console.print(report.screen(found))
     return captured.get()
 
 
@@ -75,7 +75,7 @@ def screen(found: Rehearsal, width: int = 200) -> str:
     ],
 )
 def test_each_harm_is_a_finding(found: Rehearsal, words: str) -> None:
-    [finding] = found.findings()
+    [finding] = found.findings
     assert words in finding
     assert words in screen(found)
     assert found.to_json()["findings"] == [finding]
@@ -87,15 +87,15 @@ def test_what_is_no_harm_is_told_and_no_finding() -> None:
     moved = (ClusterMove("hc1", "prod", "hc1-prod"),)
     found = rehearsal(ROLE, moves=moved, restarts=(restart,), left_out=("a key",), **of_clients)
 
-    assert found.findings() == []
+    assert found.findings == []
     for told in (
         *("AADSTS700016: the tenant has no such application", "not used any more", "roleDefinitionId"),
         *("kube-apiserver", "--seed 1 repeats it", "not rehearsed: a key", "second run changes nothing"),
     ):
         assert told in screen(found)
-    assert rehearsal(new_pods=(REFUSED,), unused=("hc1",)).findings() == ["2 sign-ins failed"]
+    assert rehearsal(new_pods=(REFUSED,), unused=("hc1",)).findings == ["2 sign-ins failed"]
     assert "hc1 moves from prod to hc1-prod: move its state first" in screen(found)
-    assert "hc1 moves from prod to hc1-prod" in report.markdown(found, ())
+    assert "hc1 moves from prod to hc1-prod" in report.markdown(found)
     assert found.to_json()["moves"] == [{"cluster": "hc1", "from": "prod", "to": "hc1-prod"}]
 
 
@@ -104,9 +104,9 @@ def test_what_is_no_harm_is_told_and_no_finding() -> None:
 )
 def test_a_forbidden_operation_is_a_finding(forbidden: set[Operation], count: int) -> None:
     approved = CredentialLoss("hc1", ("kms: a -> b",), True)
-    found = rehearsal(ROLE, SECRET, losses=(approved,))
+    found = rehearsal(ROLE, SECRET, losses=(approved,), forbidden=forbidden)
 
-    assert len(found.findings(forbidden)) == count
+    assert len(found.findings) == count
     assert "kms: a -> b" in screen(found), "it is approved, so it is told"
 
 
@@ -129,15 +129,15 @@ def test_json_has_everything_and_can_be_read_by_scripts() -> None:
 
 @given(st.text(min_size=1, max_size=60))
 def test_nothing_of_a_configuration_is_markdown(text: str) -> None:
-    found = report.markdown(rehearsal(replace(ROLE, properties=(text,)), left_out=(text,)), ())
+    found = report.markdown(rehearsal(replace(ROLE, properties=(text,)), left_out=(text,)))
     [row] = [line for line in found.splitlines() if line.startswith("| hc1-kms-roles")]
 
     assert row.count("|") == 5
     fact = next(line for line in found.split("\n") if line.startswith("- not rehearsed"))
     assert not set("`*<>@[]") & set(fact)
     steps = [replace(ROLE, name=f"hc1-kms-roles-{number}") for number in range(60)]
-    assert "... and 20 more" in report.markdown(rehearsal(*steps), ())
-    assert rehearsal(second=tuple(steps)).findings()[0].endswith(" and 55 more")
+    assert "... and 20 more" in report.markdown(rehearsal(*steps))
+    assert rehearsal(second=tuple(steps)).findings[0].endswith(" and 55 more")
 
 
 def test_what_azure_keeps_is_not_left_behind() -> None:
