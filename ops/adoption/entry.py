@@ -29,7 +29,6 @@ def values(
     written: Mapping[str, Any],
     cluster: str,
     known: Mapping[Place, str],
-    control_plane: ControlPlaneFile,
     existing: FoundResources,
 ) -> dict[str, str]:
     """The values to write, by path; `written` is the stack's own file, `known` has the HostedCluster's values, by place
@@ -54,7 +53,7 @@ def values(
         }
     entry.cluster()
     defaults = value_at(written, entry.place) or {}
-    for field, identity in control_plane.identities.items():
+    for field, identity in existing.named.identities.items():
         at: Place = (*entry.place, "identities", field)
         entry.follow((*at, "secretName"), identity.secret_name, "as in the HostedCluster")
         if identity.object_encoding != defaults.get("objectEncoding", DEFAULT_ENCODING):
@@ -191,9 +190,11 @@ class FoundIdentity:
 class FoundResources:
     """The existing resources, by field of the HostedCluster API; `vault` is None for a cluster without certificates.
 
-    `secrets` has remarks about each credential's secret and its document.
+    `named` is where the control plane's were named. `secrets` has remarks about each credential's secret and its
+    document.
     """
 
+    named: ControlPlaneFile
     subscription: str
     vault: AzureObject | None
     applications: Mapping[str, FoundApplication]
@@ -204,25 +205,23 @@ class FoundResources:
 def look_up(
     azure: AzureClient,
     subscription: str,
-    vault_name: str | None,
-    control_plane: ControlPlaneFile,
+    named: ControlPlaneFile,
     client_ids: Mapping[str, str],
 ) -> FoundResources:
     """Look up everything that the files name; `client_ids` are those of the managed identities, by field.
 
-    `vault_name` is None for a cluster without certificates. Raises AzureRefusedError, and CommandError with all that is
-    missing.
+    Raises AzureRefusedError, and CommandError with all that is missing.
     """
     problems: list[str] = []
     scope = naming.subscription_id(subscription)
     vault = None
-    if vault_name is not None:
+    if named.vault is not None:
         found = azure.resources(f"{scope}/providers/{naming.VAULT_TYPE}", resource_types.KEY_VAULT_API)
         vaults = {one["name"].lower(): one for one in found}
-        if (vault := vaults.get(vault_name.lower())) is None:
-            problems.append(f"no key vault {vault_name} in the subscription {subscription}")
+        if (vault := vaults.get(named.vault.lower())) is None:
+            problems.append(f"no key vault {named.vault} in the subscription {subscription}")
     applications = {}
-    for field, script_identity in control_plane.identities.items():
+    for field, script_identity in named.identities.items():
         key = f"(appId='{script_identity.client_id}')"
         if (application := azure.directory_object(f"/applications{key}")) is None:
             problems.append(f"{field}: no application with the client id {script_identity.client_id} in the tenant")
@@ -247,12 +246,12 @@ def look_up(
         if field not in managed
     ]
     if problems:
-        of_vault = "" if vault_name is None else ", the name of its vault"
+        of_vault = "" if named.vault is None else ", the name of its vault"
         lacking = "\n".join(f"- {problem}" for problem in problems)
         raise CommandError(message("entry.not-found", problems=lacking, vault=of_vault))
     vault_id = "" if vault is None else vault["id"]
-    secrets = {field: list(_remarks(azure, vault_id, one)) for field, one in control_plane.identities.items()}
-    return FoundResources(subscription, vault, applications, secrets, managed)
+    secrets = {field: list(_remarks(azure, vault_id, one)) for field, one in named.identities.items()}
+    return FoundResources(named, subscription, vault, applications, secrets, managed)
 
 
 def _remarks(azure: AzureClient, vault_id: str, identity: ScriptIdentity) -> Iterator[str]:

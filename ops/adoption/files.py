@@ -47,15 +47,21 @@ class ScriptIdentity:
 
 @dataclass(frozen=True)
 class ControlPlaneFile:
-    """The identities by field of the HostedCluster API, `others`, and the vault if the file names it."""
+    """The identities by field of the HostedCluster API, `others`, and the name of their vault."""
 
     identities: Mapping[str, ScriptIdentity]
     others: Mapping[str, ScriptIdentity]
     vault: str | None
 
 
-def control_plane(path: Path) -> ControlPlaneFile:
-    """Read the file of the control plane (`cp-output.json`); raises CommandError with every problem in it."""
+NO_CERTIFICATES: Final = ControlPlaneFile({}, {}, None)
+
+
+def control_plane(path: Path, vault: str | None = None) -> ControlPlaneFile:
+    """Read the file of the control plane (`cp-output.json`); `vault` takes the place of the vault that it names.
+
+    Raises CommandError with every problem in it, and if nothing names the vault.
+    """
     problems: list[str] = []
     mapping = _mapping(path, problems)
     identities = {str(name): _identity(name, value, problems) for name, value in mapping.items() if name != _VAULT}
@@ -63,10 +69,13 @@ def control_plane(path: Path) -> ControlPlaneFile:
     if not problems and not fields & identities.keys():
         problems.append(f"found no control-plane identity; accepted: one or more of {', '.join(sorted(fields))}")
     _refuse(path, problems)
+    vault = vault or _text(mapping.get(_VAULT), "name")
+    if vault is None:
+        raise CommandError(f"{path} names no vault; give its name with --vault")
     return ControlPlaneFile(
         identities={name: identity for name, identity in identities.items() if name in fields},
         others={name: identity for name, identity in identities.items() if name not in fields},
-        vault=_text(mapping.get(_VAULT), "name"),
+        vault=vault,
     )
 
 

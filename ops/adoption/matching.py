@@ -69,7 +69,7 @@ def match(
     Raises CommandError for a conflicting role assignment whose principal exists, and CommandError and AzureRefusedError
     as `Finders` and `AzureClient`.
     """
-    matcher = _Matcher(Finders(azure, None, existing.subscription, ids(state)), cluster, existing, azure)
+    matcher = _Matcher(Finders(azure, None, existing.subscription, ids(state)), cluster, existing)
     ownership = Ownership.of([step["newState"] for step in plan["steps"] if "newState" in step])
     matches = []
     for step in plan["steps"]:
@@ -108,7 +108,6 @@ class _Matcher:
     finders: Finders
     cluster: str
     existing: FoundResources
-    azure: AzureClient
 
     def match(self, resource: StateResource, owner: str) -> Match:
         inputs = shown(resource.get("inputs", {}))
@@ -129,12 +128,12 @@ class _Matcher:
         scope, role = inputs["scope"], inputs["roleDefinitionId"].rpartition("/")[2].lower()
         holder = self.existing.applications.get(owner) or self.existing.managed.get(owner)
         principal = inputs.get("principalId") or (None if holder is None else holder.principal_id)
-        assignment = named_role_assignments(self.azure, scope, inputs["roleAssignmentName"])
+        assignment = named_role_assignments(self.finders.azure, scope, inputs["roleAssignmentName"])
         if assignment is not None:
             is_other = principal is not None and assignment.principal_id.lower() != principal.lower()
             if is_other and (
                 assignment.principal_type != "ServicePrincipal"
-                or self.azure.directory_object(f"/servicePrincipals/{assignment.principal_id}") is not None
+                or self.finders.azure.directory_object(f"/servicePrincipals/{assignment.principal_id}") is not None
             ):
                 at, alive, name = assignment.id, assignment.principal_id, name_of(resource["urn"])
                 raise CommandError(
@@ -147,13 +146,13 @@ class _Matcher:
         if principal is None:
             return Match(resource, owner, None)
         # Azure refuses a second assignment of the same role to the same principal at the same scope.
-        for other in role_assignments_at(self.azure, scope, f"principalId eq '{principal}'"):
+        for other in role_assignments_at(self.finders.azure, scope, f"principalId eq '{principal}'"):
             if other.scope.lower() == scope.lower() and other.role == role:
                 return Match(resource, owner, other.id, "another name")
         return Match(resource, owner, None)
 
     def _role_name(self, scope: str, guid: str) -> str:
-        definition = role_definition(self.azure, scope, guid)
+        definition = role_definition(self.finders.azure, scope, guid)
         if definition is None:
             return guid
         return f'{"the custom role " if definition.is_custom else ""}"{definition.name}"'
@@ -253,7 +252,7 @@ class Finding:
         return {"identity": self.identity, "found": self.found, "differs": self.differs, "nextUp": self.next_up}
 
 
-def findings(control_plane: ControlPlaneFile, existing: FoundResources, matches: Sequence[Match]) -> list[Finding]:
+def findings(existing: FoundResources, matches: Sequence[Match]) -> list[Finding]:
     """All lines: vault, key-vault-user, the identities in the catalogue's order, and the resources left alone."""
     by_owner: dict[str, list[Match]] = {}
     for match in matches:
@@ -261,8 +260,8 @@ def findings(control_plane: ControlPlaneFile, existing: FoundResources, matches:
     lines = list(_shared(existing, by_owner.get("", [])))
     for row in CONTROL_PLANE:
         own = by_owner.get(row.field, [])
-        if row.field in control_plane.identities:
-            lines.append(_application(row.field, control_plane, existing, own))
+        if row.field in existing.named.identities:
+            lines.append(_application(row.field, existing, own))
         elif own and existing.vault is not None:
             lines.append(Finding(row.field, "nothing", "the scripts create none", "creates it"))
     for data_plane in WORKLOAD if existing.vault is None else DATA_PLANE:
@@ -271,7 +270,7 @@ def findings(control_plane: ControlPlaneFile, existing: FoundResources, matches:
             lines.append(_managed(data_plane.field, existing, own))
         elif own:
             lines.append(Finding(data_plane.field, "nothing", "not in the file", "creates it"))
-    return [*lines, *_left_alone(control_plane)]
+    return [*lines, *_left_alone(existing.named)]
 
 
 def table(lines: Sequence[Finding]) -> FittedTable:
@@ -304,11 +303,9 @@ def _shared(existing: FoundResources, own: Sequence[Match]) -> Iterator[Finding]
         yield Finding("key-vault-user", _count(roles, "role"), *_with_replaced(roles, differs, action))
 
 
-def _application(
-    field: str, control_plane: ControlPlaneFile, existing: FoundResources, own: Sequence[Match]
-) -> Finding:
+def _application(field: str, existing: FoundResources, own: Sequence[Match]) -> Finding:
     application = existing.applications[field]
-    names = [application.display_name, control_plane.identities[field].secret_name]
+    names = [application.display_name, existing.named.identities[field].secret_name]
     differs, actions = list(existing.secrets[field]), ["adopts it"]
     for match in own:
         name = match.resource.get("inputs", {}).get("displayName")
@@ -349,10 +346,10 @@ def _finding(
     return Finding(field, ", ".join(names), *_with_replaced(roles, "; ".join(differs), "; ".join(actions)))
 
 
-def _left_alone(control_plane: ControlPlaneFile) -> Iterator[Finding]:
-    for name in control_plane.others:
-        yield Finding(name, control_plane.others[name].secret_name, "no identity of the stack", "leaves it alone")
-    certificates = [identity for identity in control_plane.identities.values() if identity.certificate]
+def _left_alone(named: ControlPlaneFile) -> Iterator[Finding]:
+    for name, other in named.others.items():
+        yield Finding(name, other.secret_name, "no identity of the stack", "leaves it alone")
+    certificates = [identity for identity in named.identities.values() if identity.certificate]
     if certificates:
         yield Finding(
             "certificates in the vault",

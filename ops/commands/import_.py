@@ -7,8 +7,7 @@ scripts have created for a running hosted cluster.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -136,18 +135,8 @@ def scripts(
 
     Nothing changes in Azure or in the stack's state.
     """
-    named, managed = files.control_plane(control_plane), files.data_plane(data_plane)
-    vault_name = vault or named.vault
-    if vault_name is None:
-        raise CommandError(f"{control_plane} names no vault; give its name with --vault")
-    with _prepared(search, named_by_scripts(named, managed)) as (engine, azure, written, known):
-        existing = look_up(azure, written["subscriptionId"], vault_name, named, managed)
-        configured = entry.values(written, search.cluster, known, named, existing)
-        plan, matches = _matched(engine, configured, search.cluster, existing, azure)
-        if keep_roles and (kept := matching.kept_roles(engine.written()["hostedClusters"], search.cluster, matches)):
-            configured |= kept
-            plan, matches = _matched(engine, kept, search.cluster, existing, azure)
-    _write(search, configured, matching.import_file(plan, matches), matching.findings(named, existing, matches))
+    named = files.control_plane(control_plane, vault)
+    _find(search, named, files.data_plane(data_plane), keep_roles=keep_roles)
 
 
 @import_.command()
@@ -163,22 +152,16 @@ def iam(
 
     HyperShift's CLI, its scripts or ccoctl have created them. Nothing changes in Azure or in the stack's state.
     """
-    named, no_certificates = files.workload_identities(path), files.ControlPlaneFile({}, {}, None)
-    with _prepared(search, named_by_iam(named)) as (engine, azure, written, known):
-        existing = look_up(azure, written["subscriptionId"], None, no_certificates, named)
-        configured = entry.values_of_workload_identities(written, search.cluster, known, existing)
-        plan, matches = _matched(engine, configured, search.cluster, existing, azure)
-    lines = matching.findings(no_certificates, existing, matches)
-    _write(search, configured, matching.import_file(plan, matches), lines)
+    _find(search, files.NO_CERTIFICATES, files.workload_identities(path))
 
 
-@contextmanager
-def _prepared(
-    search: SearchOptions, in_files: Mapping[tuple[str, ...], str]
-) -> Iterator[tuple[Engine, AzureClient, dict[str, Any], dict[Place, str]]]:
-    """A client of Azure, the stack's file, and the known values of the hosted cluster by their place in its entry.
+def _find(
+    search: SearchOptions, named: files.ControlPlaneFile, client_ids: Mapping[str, str], *, keep_roles: bool = False
+) -> None:
+    """Look up what the files name, and write the configuration that follows, and the import file.
 
-    Raises CommandError for a stack without tenant and subscription, and for a HostedCluster that contradicts the files.
+    `client_ids` are those of the managed identities, by field. Raises CommandError for a stack without tenant and
+    subscription, and for a HostedCluster that contradicts the files.
     """
     screen = Screen(search.as_json)
     engine = Engine(search.stack, output=screen.output)
@@ -187,11 +170,29 @@ def _prepared(
     if missing := [key for key in ("tenantId", "subscriptionId") if not written.get(key)]:
         raise CommandError(message("import.missing", stack=engine.stack, keys=" and ".join(missing)))
     known: dict[Place, str] = {}
+    in_files, values = named_by_scripts(named, client_ids), entry.values
+    if named is files.NO_CERTIFICATES:
+        in_files, values = named_by_iam(client_ids), entry.values_of_workload_identities
     if search.hosted_cluster is not None:
         known |= read_manifest(search.hosted_cluster, search.cluster, in_files, written["subscriptionId"])
     known |= {("infraID",): search.infra_id} if search.infra_id else {}
     with deployer(engine) as azure:
-        yield engine, azure, written, known
+        existing = look_up(azure, written["subscriptionId"], named, client_ids)
+        configured = values(written, search.cluster, known, existing)
+        plan, matches = _matched(engine, configured, search.cluster, existing, azure)
+        if keep_roles and (kept := matching.kept_roles(engine.written()["hostedClusters"], search.cluster, matches)):
+            configured |= kept
+            plan, matches = _matched(engine, kept, search.cluster, existing, azure)
+    path, lines = search.output or Path(f"import.{search.stack}.json"), matching.findings(existing, matches)
+    with writing("the import file"):
+        path.write_text(json.dumps(matching.import_file(plan, matches), indent=2) + "\n", encoding="utf-8")
+    findings = [line.to_json() for line in lines]
+    screen.show(
+        {"stack": engine.stack, "file": str(path), "configured": configured, "findings": findings},
+        matching.table(lines),
+        *(f"configured {key}: {value}" for key, value in configured.items()),
+        message("import.found", file=path, stack=engine.stack),
+    )
 
 
 def _matched(
@@ -205,24 +206,6 @@ def _matched(
         written = f"The stack's configuration has {counted(len(configured), 'new value')}. " if configured else ""
         raise CommandError(message("import.no-preview", error=error, written=written)) from None
     return plan, matching.match(plan, engine.resources(), cluster, existing, azure)
-
-
-def _write(
-    search: SearchOptions,
-    configured: Mapping[str, str],
-    content: Mapping[str, Any],
-    lines: Sequence[matching.Finding],
-) -> None:
-    stack, path = search.stack, search.output or Path(f"import.{search.stack}.json")
-    with writing("the import file"):
-        path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    findings = [line.to_json() for line in lines]
-    Screen(search.as_json).show(
-        {"stack": stack, "file": str(path), "configured": configured, "findings": findings},
-        matching.table(lines),
-        *(f"configured {key}: {value}" for key, value in configured.items()),
-        message("import.found", file=path, stack=stack),
-    )
 
 
 @import_.command()

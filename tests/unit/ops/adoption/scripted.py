@@ -48,6 +48,7 @@ IDENTITY = FoundIdentity(
     federated={(ISSUER, MANAGED_ROW.subjects[0].subject): "registry-MI-p-fed-id"},
 )
 EXISTING = FoundResources(
+    named=NAMED,
     subscription=SUBSCRIPTION.rpartition("/")[2],
     vault=VAULT_OBJECT,
     applications={ROW.field: FoundApplication(APPLICATION_ID, f"{ROW.secret_stem}-p", PRINCIPAL_ID)},

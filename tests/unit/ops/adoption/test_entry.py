@@ -11,12 +11,12 @@ from identity.catalogue import CONTROL_PLANE
 from identity.naming import data_plane_identity_name, federated_credential_name
 from identity.settings.schema.problems import Place
 from ops.adoption.entry import FoundIdentity, FoundResources, values, values_of_workload_identities
+from ops.adoption.files import NO_CERTIFICATES
 from ops.stack.errors import CommandError
 from tests.unit.ops.adoption.scripted import (
     EXISTING,
     ISSUER,
     MANAGED_ROW,
-    NAMED,
     ROW,
     SECRET,
     identity_id,
@@ -38,7 +38,7 @@ VAULT = {
 
 def found(written: dict[str, Any], existing: FoundResources = EXISTING, infra_id: str | None = None) -> dict[str, str]:
     known: dict[Place, str] = {} if infra_id is None else {("infraID",): infra_id}
-    return values(written, "hc1", known, NAMED, existing)
+    return values(written, "hc1", known, existing)
 
 
 def test_an_empty_stack_gets_everything_that_follows() -> None:
@@ -75,7 +75,7 @@ def of_iam(issuer: str = ISSUER, **names: str) -> FoundResources:
         for row in ROWS
         if (one := row.federated) is not None
     }
-    return FoundResources(EXISTING.subscription, None, {}, {}, managed)
+    return FoundResources(NO_CERTIFICATES, EXISTING.subscription, None, {}, {}, managed)
 
 
 def test_names_of_create_iam_need_no_key_and_others_are_kept() -> None:

@@ -38,7 +38,7 @@ def found(azure: AzureClient, world: ArmWorld, client_id: str, vault: str = "KV-
     managed = world.call("GET", IDENTITY).json()
     named = ControlPlaneFile({ROW.field: ScriptIdentity(client_id, SECRET, "utf-8")}, {}, vault)
     data_plane = {MANAGED_ROW.field: managed["properties"]["clientId"].lower()} if "properties" in managed else {}
-    return look_up(azure, world.cloud.subscription_id, vault, named, data_plane)
+    return look_up(azure, world.cloud.subscription_id, named, data_plane)
 
 
 def document(**changes: Any) -> str:
@@ -76,10 +76,12 @@ def test_everything_that_the_files_name_is_found(azure: AzureClient, world: ArmW
 
 
 def test_all_that_does_not_exist_is_named_at_once(azure: AzureClient, world: ArmWorld) -> None:
-    named = ControlPlaneFile({ROW.field: ScriptIdentity("6f2c1e7a-0000-4000-8000-00000000aaaa", SECRET, "")}, {}, None)
+    named = ControlPlaneFile(
+        {ROW.field: ScriptIdentity("6f2c1e7a-0000-4000-8000-00000000aaaa", SECRET, "")}, {}, "kv-gone"
+    )
 
     with pytest.raises(CommandError) as refused:
-        look_up(azure, world.cloud.subscription_id, "kv-gone", named, {MANAGED_ROW.field: "x"})
+        look_up(azure, world.cloud.subscription_id, named, {MANAGED_ROW.field: "x"})
 
     gone = ("no key vault kv-gone", f"{ROW.field}: no application", f"{MANAGED_ROW.field}: no managed identity")
     assert [problem for problem in gone if problem not in str(refused.value)] == []

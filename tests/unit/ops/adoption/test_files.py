@@ -113,7 +113,7 @@ def test_a_client_id_is_read_as_it_is_but_in_lower_case(tmp_path: Path, client_i
     """A person may have written the file; Graph and ARM answer in lower case."""
     assert files.data_plane(written(tmp_path, f"{{{MANAGED[0]}: {client_id}}}")) == {MANAGED[0]: client_id.lower()}
     whole = written(tmp_path, json.dumps({FIELDS[0]: identity(client_id)}))
-    assert files.control_plane(whole).identities[FIELDS[0]].client_id == client_id.lower()
+    assert files.control_plane(whole, "kv").identities[FIELDS[0]].client_id == client_id.lower()
     for read in (files.control_plane, files.data_plane):
         with pytest.raises(CommandError, match=r"cp\.json cannot be read \(no such file or directory\)"):
             read(tmp_path / "cp.json")
@@ -211,7 +211,7 @@ def test_a_key_that_is_configured_as_its_url_stays(tmp_path: Path) -> None:
     known = found(tmp_path)
     url = {"activeKey": "https://kv-etcd.vault.azure.net/keys/hc1-etcd/0123456789abcdef0123456789abcdef"}
 
-    written = values({"hostedClusters": [{"name": "hc1", "kms": url}]}, "hc1", known, NAMED, EXISTING)
+    written = values({"hostedClusters": [{"name": "hc1", "kms": url}]}, "hc1", known, EXISTING)
 
     assert not [place for place in written if "kms" in place]
     assert written["hostedClusters[0].vnetID"] == f"{NETWORK}/virtualNetworks/hc1-vnet"

@@ -20,7 +20,6 @@ from tests.unit.ops.adoption.scripted import (
     APPLICATION_ID,
     EXISTING,
     MANAGED_ROW,
-    NAMED,
     PRINCIPAL_ID,
     ROW,
     SECRET,
@@ -154,7 +153,7 @@ def test_an_assignment_that_is_not_the_stacks_is_replaced_and_says_why(
     [found] = matched(azure, plan(role()))
 
     assert (found.id, found.replaced_for) == (assignment, reason)
-    line = next(finding for finding in findings(NAMED, EXISTING, [found]) if finding.identity == ROW.field)
+    line = next(finding for finding in findings(EXISTING, [found]) if finding.identity == ROW.field)
     assert (f"1 role assignment has {reason}" in line.differs) == bool(reason)
     assert ("replaces that one" in line.next_up) == bool(reason)
 
@@ -171,7 +170,7 @@ def test_a_custom_role_is_named_and_can_be_kept(azure: AzureClient, world: ArmWo
 
     [found] = matched(azure, plan(role()))
 
-    line = next(finding for finding in findings(NAMED, EXISTING, [found]) if finding.identity == ROW.field)
+    line = next(finding for finding in findings(EXISTING, [found]) if finding.identity == ROW.field)
     assert 'another role, the custom role "CPO Role"' in line.differs
     assert line.next_up.endswith("replaces that one (--keep-roles prevents this)")
     [kept] = kept_roles([{"name": "hc0"}, {"name": "hc1"}], "hc1", [found]).items()
@@ -224,10 +223,7 @@ def test_an_import_file_has_parents_first_and_the_provider_by_its_urn(azure: Azu
 
 
 def test_findings_name_every_identity_and_what_is_left_alone(azure: AzureClient) -> None:
-    lines = {
-        finding.identity: finding
-        for finding in findings(NAMED, EXISTING, matched(azure, plan(APPLICATION, OWN_SECRET)))
-    }
+    lines = {finding.identity: finding for finding in findings(EXISTING, matched(azure, plan(APPLICATION, OWN_SECRET)))}
 
     assert list(lines) == ["key vault", ROW.field, MANAGED_ROW.field, "other", "certificates in the vault"]
     assert lines[ROW.field].differs == "PKCS#12"
@@ -242,7 +238,7 @@ def of(type_token: str, id: str | None, owner: str = "", **inputs: Any) -> Match
 
 
 def line(identity: str, *matches: Match) -> Finding:
-    [found] = [finding for finding in findings(NAMED, EXISTING, matches) if finding.identity == identity]
+    [found] = [finding for finding in findings(EXISTING, matches) if finding.identity == identity]
     return found
 
 
@@ -251,7 +247,7 @@ def test_a_vault_that_trusts_services_is_shown_as_different() -> None:
     strict = with_vault(networkAcls={"bypass": "None"})
 
     assert line("key vault", vault).next_up == "adopts it and admits no trusted services"
-    [found] = [finding for finding in findings(NAMED, strict, [vault]) if finding.identity == "key vault"]
+    [found] = [finding for finding in findings(strict, [vault]) if finding.identity == "key vault"]
     assert (found.differs, found.next_up) == ("", "adopts it")
     for id, count, next_up in ((None, 0, "assigns it; a wider role stays"), ("/role", 1, "adopts it")):
         shown = line("key-vault-user", of(resource_types.ROLE_ASSIGNMENT, id))  # on the vault itself
