@@ -9,7 +9,7 @@ from typing import Final
 
 from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
-from ops.doctor.checks import configuration, federation, pods, sign_in, stack, vault
+from ops.doctor.checks import federation, pods, sign_in, stack, vault
 from ops.doctor.checks.check import Check, CheckResult, CheckStatus, ExitCode, Stage, diagnose
 from ops.outputs.rows import Row, TokenRow, has_any_probes, rows, running_token_rows
 from ops.stack import local_cloud
@@ -23,7 +23,7 @@ from ops.world.reader import EVERYTHING, Selection, probe_results, read_locks, r
 from ops.world.seen import Part, Unread
 
 _IN_ORDER: Final = list(Stage)
-_MODULES: Final = (stack, configuration, vault, pods, federation, sign_in)
+_MODULES: Final = (stack, vault, pods, federation, sign_in)
 CHECKS: Final[tuple[Check, ...]] = tuple(
     sorted(
         (check for module in _MODULES for check in vars(module).values() if isinstance(check, Check)),

@@ -1,1 +1,1 @@
-"""The checks, by what they look at; each file has its `CHECKS`. They use the `StackWorld` alone."""
+"""The checks, by what they look at; `ops/doctor/examination.py` collects them. They use the `StackWorld` alone."""
