@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
 from identity.credentials import rfc3339
 from identity.credentials.schedule import age_when_due
 from identity.naming import kebab
+from tests.unit import cases
+from tests.unit.components import world
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.simulation import a_uuid, issued
 from tests.unit.components.world import (
     IDENTITIES,
-    KMS_VAULT,
     SECURITY_GROUP,
-    SUBNET,
-    VNET,
     grants,
     hosted_cluster,
     lookups,
@@ -26,37 +26,17 @@ from tests.unit.specification import GROUPS, specification
 
 MANAGED, NSG, NETWORK, DNS = (f"{GROUPS}/{name}" for name in ("hc1-managed", "hc1-nsg", "hc1-network", "dns-dev"))
 
-# component: the role that HyperShift's CLI assigns, scopes
-ROLES = {
-    "cloud-provider": ("a1f96423-95ce-4224-ab27-4e3dc72facd4", {MANAGED, NSG, NETWORK}),
-    "ingress": ("0336e1d3-7a87-462b-b6db-342b63f7802c", {MANAGED, NETWORK, DNS}),
-    "file": ("0d7aedc0-15fd-4a67-a412-efad370c947e", {MANAGED, NSG, NETWORK}),
-    "disk": ("5b7237c5-45e1-49d6-bc18-a1f62f400748", {MANAGED}),
-    "network": ("be7a6435-15ae-4171-8f30-4a343eff9e8f", {MANAGED, NETWORK}),
-    "image-registry": ("8b32b316-c2f5-4ddf-b05b-83dacd2d08b5", {MANAGED}),
-    "control-plane-operator": ("b24988ac-6180-42a0-ab88-20f7382dd24c", {MANAGED, NSG, NETWORK}),
-    "node-pool-management": ("b24988ac-6180-42a0-ab88-20f7382dd24c", {MANAGED, NETWORK}),
-    "kms": ("12338af0-0e69-4776-bea7-57ae8d297424", {KMS_VAULT}),
-}
 ROUTES = f"{GROUPS}/hub/providers/Microsoft.Network/routeTables/routes"
 NAT = f"{GROUPS}/hub/providers/Microsoft.Network/natGateways/nat"
 PUBLIC_ZONE = f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnszones/example.com"
 PRIVATE_ZONE = f"{GROUPS}/hub/providers/Microsoft.Network/privateDnsZones/hc1.example.com"
-# Production's roles at the resources of Azure/ARO-HCP's bicep and validation.
-PRODUCTION = {
-    "cloud-provider": ("a1f96423-95ce-4224-ab27-4e3dc72facd4", {MANAGED, SUBNET, SECURITY_GROUP, ROUTES, NAT}),
-    "ingress": ("0336e1d3-7a87-462b-b6db-342b63f7802c", {MANAGED, SUBNET, PUBLIC_ZONE, PRIVATE_ZONE}),
-    "file": ("0d7aedc0-15fd-4a67-a412-efad370c947e", {MANAGED, VNET, SECURITY_GROUP, ROUTES, NAT}),
-    "disk": ("5b7237c5-45e1-49d6-bc18-a1f62f400748", {MANAGED}),
-    "network": ("be7a6435-15ae-4171-8f30-4a343eff9e8f", {MANAGED, VNET}),
-    "image-registry": ("8b32b316-c2f5-4ddf-b05b-83dacd2d08b5", {MANAGED, VNET}),
-    "control-plane-operator": ("fc0c873f-45e9-4d0d-a7d1-585aab30c6ed", {MANAGED, VNET, SECURITY_GROUP}),
-    "node-pool-management": ("88366f10-ed47-4cc0-9fab-c8a06148393e", {MANAGED, SUBNET}),
-    "kms": ("12338af0-0e69-4776-bea7-57ae8d297424", {KMS_VAULT}),
-    "data-plane-file": ("0d7aedc0-15fd-4a67-a412-efad370c947e", {MANAGED, VNET, SECURITY_GROUP, ROUTES, NAT}),
-    "data-plane-disk": ("5b7237c5-45e1-49d6-bc18-a1f62f400748", {MANAGED}),
-    "data-plane-image-registry": ("8b32b316-c2f5-4ddf-b05b-83dacd2d08b5", {MANAGED, VNET}),
+# The kind of roles, the identity's component
+GRANTS = {
+    (roles, component): {(role, scope) for role, scopes in granted.items() for scope in scopes}
+    for roles, components in cases.read(Path(__file__).with_name("roles.yaml"), {**vars(world), **globals()}).items()
+    for component, granted in components.items()
 }
+INGRESS, FILE = "0336e1d3-7a87-462b-b6db-342b63f7802c", "0d7aedc0-15fd-4a67-a412-efad370c947e"
 
 NOT_BEFORE = datetime(2026, 11, 21, 8, 55, tzinfo=UTC)
 
@@ -115,32 +95,23 @@ def test_the_outputs_have_a_row_for_each_identity(stack: RecordingMonitor) -> No
     }
 
 
-@pytest.mark.parametrize("component", ROLES)
-def test_an_identity_has_the_role_of_hypershifts_cli_at_each_of_its_scopes(
-    stack: RecordingMonitor, component: str
-) -> None:
-    role, scopes = ROLES[component]
-
-    assert grants(stack, f"hc1-{component}") == {(role, scope) for scope in scopes}
-
-
 @pytest.fixture(scope="module")
-def with_production_roles(program: Program) -> RecordingMonitor:
+def with_roles(program: Program, stack: RecordingMonitor) -> dict[str, RecordingMonitor]:
+    """The stack with each kind of roles."""
     dns = {"baseDomain": "example.com", "publicZoneID": PUBLIC_ZONE, "privateZoneID": PRIVATE_ZONE}
     cluster = hosted_cluster(routeTableID=ROUTES, natGatewayID=NAT, dns=dns)
     subnet = {"networkSecurityGroup": {"id": SECURITY_GROUP}, "routeTable": {"id": ROUTES}, "natGateway": {"id": NAT}}
-    return program(
+    builtin = program(
         invokes=lookups(getSubnet=subnet), roles="builtin", clusterSide="hypershift", hostedClusters=[cluster]
     )
+    return {"hypershift": stack, "builtin": builtin}
 
 
-@pytest.mark.parametrize("component", PRODUCTION)
-def test_with_builtin_roles_an_identity_has_productions_role_at_the_resources(
-    with_production_roles: RecordingMonitor, component: str
+@pytest.mark.parametrize(("roles", "component"), GRANTS)
+def test_an_identity_has_its_role_at_each_of_its_scopes(
+    with_roles: dict[str, RecordingMonitor], roles: str, component: str
 ) -> None:
-    role, scopes = PRODUCTION[component]
-
-    assert grants(with_production_roles, f"hc1-{component}") == {(role, scope) for scope in scopes}
+    assert grants(with_roles[roles], f"hc1-{component}") == GRANTS[roles, component]
 
 
 def test_with_builtin_roles_a_role_is_not_assigned_again_inside_of_its_scope(program: Program) -> None:
@@ -152,10 +123,8 @@ def test_with_builtin_roles_a_role_is_not_assigned_again_inside_of_its_scope(pro
         hostedClusters=[hosted_cluster(**inside)],
     )
 
-    role, _ = PRODUCTION["ingress"]
-    assert grants(recorder, "hc1-ingress") == {(role, MANAGED), (role, DNS)}
-    role, _ = PRODUCTION["file"]
-    assert grants(recorder, "hc1-file") == {(role, MANAGED), (role, SECURITY_GROUP)}
+    assert grants(recorder, "hc1-ingress") == {(INGRESS, MANAGED), (INGRESS, DNS)}
+    assert grants(recorder, "hc1-file") == {(FILE, MANAGED), (FILE, SECURITY_GROUP)}
 
 
 def test_a_role_that_an_identity_keeps_is_at_the_same_scopes(program: Program) -> None:
@@ -163,9 +132,9 @@ def test_a_role_that_an_identity_keeps_is_at_the_same_scopes(program: Program) -
     cluster = hosted_cluster(identities={"controlPlaneOperator": {"customRole": kept}})
     recorder = program(hostedClusters=[cluster], clusterSide="hypershift")
 
-    _, scopes = ROLES["control-plane-operator"]
-    assert grants(recorder, "hc1-control-plane-operator") == {(kept, scope) for scope in scopes}
-    assert grants(recorder, "hc1-disk") == {(ROLES["disk"][0], MANAGED)}
+    usual = GRANTS["hypershift", "control-plane-operator"]
+    assert grants(recorder, "hc1-control-plane-operator") == {(kept, scope) for _, scope in usual}
+    assert grants(recorder, "hc1-disk") == GRANTS["hypershift", "disk"]
 
 
 def test_an_identity_that_is_off_has_no_key_in_the_specification(program: Program) -> None:
