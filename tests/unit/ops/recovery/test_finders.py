@@ -36,6 +36,7 @@ from ops.access.clients import KubernetesObjects, StackAccess, management_cluste
 from ops.recovery.orphans import Finders
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
+from tests.unit import cases
 from tests.unit.azure_world import IssuedTokens
 from tests.unit.ops.conftest import FakeEngine
 from tests.unit.ops.recovery.conftest import FindersOf
@@ -61,45 +62,7 @@ CONTAINER = f"{ACCOUNT}/blobServices/default/containers/hc1oidc"
 CLUSTER = f"{SUBSCRIPTION}/resourcegroups/identity-local/providers/Microsoft.ContainerService/managedClusters/mgmt"
 ASSIGNMENT = f"{GROUP}/providers/Microsoft.Authorization/roleAssignments/9883867c-f74a-573e-94cc-d5d1434935bb"
 
-MANAGED = {"resourceGroupName": "hc1-infra"}
-
-OURS = {"resourceGroupName": "identity-local"}
-ISSUER = {**OURS, "accountName": "hc1oidc"}
-DISK = {**OURS, "resourceName": "hc1-disk"}
-
-IN_ARM: dict[str, tuple[str, dict[str, Any]]] = {
-    "azure-native:keyvault:Vault": (VAULT, {**OURS, "vaultName": "kv-idstack-local"}),
-    OWN_SECRET: (SECRET, {"vaultId": VAULT, "secretName": "kms-hc1-json"}),
-    "azure-native:managedidentity:UserAssignedIdentity": (IDENTITY, DISK),
-    "azure-native:managedidentity:FederatedIdentityCredential": (
-        FEDERATED,
-        {**DISK, "federatedIdentityCredentialResourceName": "hc1-disk-fed-id-node"},
-    ),
-    "azure-native:authorization:RoleAssignment": (
-        ASSIGNMENT,
-        {"scope": GROUP, "roleAssignmentName": "9883867c-f74a-573e-94cc-d5d1434935bb"},
-    ),
-    "azure-native:storage:StorageAccount": (ACCOUNT, ISSUER),
-    "azure-native:storage:BlobContainer": (CONTAINER, {**ISSUER, "containerName": "hc1oidc"}),
-    "azure-native:containerservice:ManagedCluster": (CLUSTER, {**OURS, "resourceName": "mgmt"}),
-    "azure-native:resources:ResourceGroup": (network_world.MANAGED, MANAGED),
-    "azure-native:network:VirtualNetwork": (network_world.VNET, {**MANAGED, "virtualNetworkName": "hc1-infra"}),
-    "azure-native:network:Subnet": (
-        network_world.SUBNET,
-        {**MANAGED, "virtualNetworkName": "hc1-infra", "subnetName": "default"},
-    ),
-    "azure-native:network:NetworkSecurityGroup": (
-        network_world.SECURITY_GROUP,
-        {**MANAGED, "networkSecurityGroupName": "hc1-infra-nsg"},
-    ),
-    "azure-native:network:PublicIPAddress": (network_world.ADDRESS, {**MANAGED, "publicIpAddressName": "infra"}),
-    "azure-native:network:LoadBalancer": (network_world.BALANCER, {**MANAGED, "loadBalancerName": "infra"}),
-    "azure-native:privatedns:PrivateZone": (network_world.ZONE, {**MANAGED, "privateZoneName": "hc1.example.com"}),
-    "azure-native:privatedns:VirtualNetworkLink": (
-        network_world.LINK,
-        {**MANAGED, "privateZoneName": "hc1.example.com", "virtualNetworkLinkName": "hc1-infra"},
-    ),
-}
+IN_ARM = cases.read(Path(__file__).with_name("in-arm.yaml"), {**vars(network_world), **globals()})
 
 
 @pytest.fixture
