@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from identity.aks.permissions import Permission
+from tests.unit import cases
 
 TENANT = "99999999-8888-4777-8666-555555555555"
 AKS = "6dae42f8-4368-4678-94ff-3960e28e3630"
@@ -99,26 +100,8 @@ def program(folder: Path, name: str = "idstack", *, token: str = TOKEN, code: in
 
 def skeleton(server: str, *, change: Callable[[dict[str, Any]], object] = lambda _: None) -> str:
     """The kubeconfig that AKS gives out, base64."""
-    document: dict[str, Any] = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "aks-mgmt-dev", "cluster": {"server": server}}],
-        "contexts": [{"name": "aks-mgmt-dev", "context": {"cluster": "aks-mgmt-dev", "user": "clusterUser"}}],
-        "current-context": "aks-mgmt-dev",
-        "users": [
-            {
-                "name": "clusterUser",
-                "user": {
-                    "exec": {
-                        "apiVersion": "client.authentication.k8s.io/v1beta1",
-                        "command": "kubelogin",
-                        "args": ["get-token", "--login", "devicecode", "--server-id", AKS, "--tenant-id", TENANT],
-                        "env": None,
-                    }
-                },
-            }
-        ],
-    }
+    words = {"SERVER": server, "AKS": AKS, "TENANT": TENANT}
+    document: dict[str, Any] = cases.read(Path(__file__).with_name("skeleton.yaml"), words)
     change(document)
     return base64.b64encode(yaml.safe_dump(document).encode()).decode()
 

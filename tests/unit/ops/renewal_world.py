@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from ops.renewal.guard import RenewedType
+from tests.unit import cases
 from tests.unit.ops.stacks import output
 
 _STACK: Final = "urn:pulumi:dev::idstack"
@@ -17,50 +19,14 @@ _PARTS: Final = {
     "registration": RenewedType.REGISTRATION,
     "gate": RenewedType.GATE,
 }
-SETTINGS: Final = {
-    "lifetimeDays": 90,
-    "renewBeforeDays": 45,
-    "keySize": 2048,
-    "commonName": "disk",
-    "applicationId": "an-id",
-    "tenantId": "a-tenant",
-    "successes": 5,
-    "objectEncoding": "utf-8",
-    "secretName": "azure-disk-hc1-json",
-    "vaultId": "/a/vault",
-    "tags": {"team": "identity"},
-}
-"""Inputs that come from the configuration, or from what it names."""
-_STORED: Final = ("objectEncoding", "secretName", "vaultId")
+_TABLE: Final = cases.read(Path(__file__).with_name("renewal.yaml"), {})
+SETTINGS: Final = _TABLE["settings"]
+"""Names of the inputs that come from the configuration, or from what it names."""
 LATER: Final = "2999-02-19T16:50:04Z"
 SLOT: Final = {"generation": 1, "notBefore": "2026-01-31T09:25:15Z", "validDays": 90}
 """A slot of a schedule."""
-_INPUTS: Final = {
-    RenewedType.SCHEDULE: {
-        **{key: SETTINGS[key] for key in ("lifetimeDays", "renewBeforeDays", *_STORED)},
-        "current": "a",
-        "a": SLOT,
-        "b": {**SLOT, "generation": 2},
-        "renewal": "first certificate",
-    },
-    RenewedType.CERTIFICATE: {
-        **{key: SETTINGS[key] for key in ("lifetimeDays", "keySize", "commonName")},
-        "generation": 1,
-        "notBefore": "2026-01-31T09:25:15Z",
-    },
-    RenewedType.REGISTRATION: {
-        "applicationId": SETTINGS["applicationId"],
-        "value": "pem",
-        "keyId": "a-key-id",
-        "startDate": "2026-01-31T09:25:15Z",
-        "endDate": "2026-05-01T09:25:15Z",
-    },
-    RenewedType.GATE: {
-        **{key: SETTINGS[key] for key in ("tenantId", "successes")},
-        "thumbprint": "AA",
-        "registration": "a-key-id",
-    },
-}
+_INPUTS: Final = {kind: _TABLE[kind.name.lower()] for kind in RenewedType}
+SECRET, RENEWED_SECRET = _INPUTS[RenewedType.SECRET], _TABLE["renewed secret"]
 
 
 @dataclass(frozen=True)
@@ -135,22 +101,6 @@ def outputs_of(*identities: Identity, **dates: str) -> dict[str, Any]:
         rows = clusters.setdefault(cluster, {"controlPlane": {}})["controlPlane"]
         rows[field] = output(f"managed-azure-{field}", f"{field}-{cluster}-json", **{"notAfter": LATER, **dates})
     return {"hostedClusters": clusters}
-
-
-SECRET: Final = {
-    **{key: SETTINGS[key] for key in (*_STORED, "tags")},
-    "thumbprint": "AA",
-    "generation": "a1",
-    "provenAt": "2026-01-31T09:26:15Z",
-    **dict.fromkeys(("notBefore", "notAfter", "renewAfter", "cannotRenewAfter"), "2026-01-31T09:25:15Z"),
-}
-RENEWED_SECRET: Final = {
-    **SECRET,
-    "thumbprint": "BB",
-    "generation": "b2",
-    "provenAt": "2026-03-01T00:05:00Z",
-    **dict.fromkeys(("notBefore", "notAfter", "renewAfter", "cannotRenewAfter"), "2026-03-01T00:00:00Z"),
-}
 
 
 def resource(urn: str, kind: str = "", *, inputs: Any = None, depends_on: str | None = None) -> Any:

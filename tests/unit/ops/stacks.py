@@ -15,6 +15,7 @@ from starlette.routing import Route
 from identity.clouds import LocalEnvironment
 from ops.world.cluster_state import ProbeResult
 from ops.world.seen import SeenReport
+from tests.unit import cases
 
 NAMESPACE = "clusters-hc1"
 
@@ -51,24 +52,7 @@ OUTPUTS: Any = {
 
 def report(file: str = "/mnt/certs/ingress-hc1-json", **changes: Any) -> Any:
     """The report of a probe that is ready (`identity.credentials.probe`, GET /readyz), as `probes` reads it."""
-    return {
-        "ready": True,
-        "credentialFile": file,
-        "notBefore": "2026-11-21T16:50:04Z",
-        "notAfter": "2027-02-19T16:50:04Z",
-        "thumbprint": "9F3A6C1B0D2E4F5A6B7C8D9E0F1A2B3C4D5E6F70",
-        "clientID": "6f2c1e7a-0000-4000-8000-00000000bbbb",
-        "signIn": {"ok": True, "at": "2026-11-21T17:00:00Z", "error": None},
-        "proof": {
-            "ok": True,
-            "status": 200,
-            "action": "Microsoft.Network/virtualNetworks/subnets/read",
-            "error": None,
-            "at": "2026-11-21T17:00:00Z",
-        },
-        "reloads": 0,
-        **changes,
-    }
+    return {**cases.read(Path(__file__).with_name("report.yaml"), {"FILE": file}), **changes}
 
 
 def answered(pod: str, document: Any, mounts: Path | None = None) -> ProbeResult:
