@@ -181,8 +181,12 @@ def test_the_switch_opens_the_guard(stack: RecordingMonitor, switch: RecordingMo
     assert switch.stack_outputs.values["clusterSide"] == "hypershift"
 
 
-def test_a_switch_without_a_control_plane_takes_the_objects_away(next_run: Run) -> None:
-    recorder = next_run(clusterSide="hypershift", lookups_only=False)
+@pytest.mark.parametrize(("last", "control_planes"), [("stack", {}), ("switch", HC1)], ids=["unused", "left"])
+def test_what_hypershift_does_not_use_and_what_was_left_leaves_the_state(
+    request: pytest.FixtureRequest, program: Program, last: str, control_planes: dict[str, str]
+) -> None:
+    answers = after(request.getfixturevalue(last))
+    recorder = program(invokes=answers, clusterSide="hypershift", control_planes=control_planes)
 
     assert [
         resource
@@ -235,16 +239,6 @@ def test_of_a_run_that_was_cut_off_what_is_in_the_state_is_left_alone(cut_off: R
     assert namespace.name == "hc1-cluster-side-namespace"
     assert namespace.request.retainOnDelete
     assert [resource.inputs["handedOver"] for resource in switch.all(GUARD)] == [True, True]
-
-
-def test_what_was_left_leaves_the_state_with_the_next_run(program: Program, switch: RecordingMonitor) -> None:
-    recorder = program(invokes=after(switch), clusterSide="hypershift", control_planes=HC1)
-
-    assert [
-        resource
-        for resource in recorder.registered
-        if resource.type == GUARD or resource.type.startswith("kubernetes:")
-    ] == []
 
 
 def test_a_switch_that_was_cut_off_before_its_last_guard_goes_on(

@@ -58,17 +58,10 @@ def lost(recorder: RecordingMonitor, cluster: str = "hc1") -> list[str]:
     return [line.removeprefix("    - ") for line in rest.partition("\n  accepted:")[0].splitlines()]
 
 
-def test_the_report_names_the_loss_and_both_fixes(next_run: Run) -> None:
-    recorder = next_run(hostedClusters=with_identity("imageRegistry", enabled=False))
-
-    assert recorder.problems == [("allowCredentialLoss", "credential-loss")]
-    assert lost(recorder) == ["imageRegistry: ciro-hc1-json -> nothing"]
-    assert recorder.registered == []
-
-
 @pytest.mark.parametrize(
     ("clusters", "expected"),
     [
+        (with_identity("imageRegistry", enabled=False), ["imageRegistry: ciro-hc1-json -> nothing"]),
         (with_identity("ingress", secretName="mine"), ["ingress: ingress-hc1-json -> mine"]),
         (
             [*with_managed_identity({"secretName": "ciro-hc1-json"}), SECOND_CLUSTER],
@@ -83,19 +76,36 @@ def test_the_report_names_the_loss_and_both_fixes(next_run: Run) -> None:
         ),
         ([hosted_cluster(name="new", infraID="another"), SECOND_CLUSTER], ["all of it: new has its issuerURL"]),
     ],
-    ids=["secret name", "source", "infraID", "name and infraID"],
+    ids=["off", "secret name", "source", "infraID", "name and infraID"],
 )
 def test_every_change_that_drops_a_credential_is_refused(
     next_run: Run, clusters: list[dict[str, Any]], expected: list[str]
 ) -> None:
-    assert lost(next_run(hostedClusters=clusters)) == expected
+    recorder = next_run(hostedClusters=clusters)
+
+    assert recorder.problems == [("allowCredentialLoss", "credential-loss")]
+    assert lost(recorder) == expected
 
 
-def test_a_cluster_is_not_renamed_in_one_run_whatever_is_allowed(next_run: Run) -> None:
-    recorder = next_run(hostedClusters=[SECOND_CLUSTER, hosted_cluster(name="new")], allowCredentialLoss=["hc1"])
+@pytest.mark.parametrize(
+    ("changes", "place", "rule"),
+    [
+        (
+            {"hostedClusters": [SECOND_CLUSTER, hosted_cluster(name="new")]},
+            "hostedClusters[1].name",
+            "cluster-replaced-in-one-run",
+        ),
+        ({"tenantId": "33333333-3333-4333-8333-333333333333"}, "tenantId", "tenant-of-last-run"),
+    ],
+    ids=["another name", "another tenant"],
+)
+def test_what_no_stack_survives_is_refused_whatever_is_allowed(
+    next_run: Run, changes: dict[str, Any], place: str, rule: str
+) -> None:
+    recorder = next_run(**changes, allowCredentialLoss=["hc1", "hc2"])
 
     assert recorder.registered == []
-    assert recorder.problems == [("hostedClusters[1].name", "cluster-replaced-in-one-run")]
+    assert recorder.problems == [(place, rule)]
 
 
 def test_another_vault_drops_the_credentials_of_every_cluster(next_run: Run) -> None:
@@ -108,13 +118,6 @@ def test_another_vault_drops_the_credentials_of_every_cluster(next_run: Run) -> 
             f"cloudProvider: {VAULT}/secrets/cloud-provider-{cluster}-json -> "
             f"{VAULT.replace('kv-idstack-dev', 'kv-other')}/secrets/cloud-provider-{cluster}-json"
         )
-
-
-def test_a_stack_stays_in_its_tenant(next_run: Run) -> None:
-    recorder = next_run(tenantId="33333333-3333-4333-8333-333333333333", allowCredentialLoss=["hc1", "hc2"])
-
-    assert recorder.registered == []
-    assert recorder.problems == [("tenantId", "tenant-of-last-run")]
 
 
 def test_another_resource_group_also_drops_the_data_plane_identities(next_run: Run) -> None:

@@ -17,47 +17,45 @@ from tests.unit.components.world import DEPLOYER, DEPLOYER_CLIENT, GROUPS, TENAN
 OTHER_TENANT = "88888888-8888-4777-8666-555555555555"
 
 
+SIGN_IN = "the deployer cannot sign in to Azure: "
+
+
 def signed_in_to(tenant: str) -> dict[str, str]:
     return {"tenantId": tenant, "objectId": DEPLOYER, "clientId": DEPLOYER_CLIENT}
 
 
-def test_another_tenant_is_an_error_before_the_first_resource(program: Program) -> None:
-    elsewhere = lookups(getClientConfig=signed_in_to(OTHER_TENANT))
+@pytest.mark.parametrize(
+    ("answer", "failure"),
+    [
+        (
+            signed_in_to(OTHER_TENANT),
+            f"signed in to the tenant {OTHER_TENANT}, but idstack:tenantId is {TENANT}. Nothing was changed. Sign in "
+            f"with `az login --tenant {TENANT}` (in CI: set ARM_TENANT_ID), or correct it with "
+            f"`.venv/bin/idstack pulumi --stack test -- config set tenantId {OTHER_TENANT}`.",
+        ),
+        (
+            RuntimeError("AADSTS7000215: Invalid client\nsecret provided."),
+            f"{SIGN_IN}AADSTS7000215: Invalid client secret provided. Nothing was changed. "
+            f"Sign in with `az login --tenant {TENANT}` (in CI: set the ARM_* variables of the providers).",
+        ),
+        (
+            RuntimeError("AADSTS700024: Client assertion is not within its valid time range."),
+            f"{SIGN_IN}AADSTS700024: Client assertion is not within its valid time range. Nothing was changed. "
+            "This machine's clock and Entra ID's are more than five minutes apart: set it right.",
+        ),
+    ],
+    ids=["another tenant", "refused", "wrong clock"],
+)
+def test_a_deployer_of_another_tenant_or_of_none_is_an_error_with_a_fix(
+    program: Program, answer: Any, failure: str
+) -> None:
+    recorder = program(invokes=lookups(getClientConfig=answer), options={"refused": True})
 
-    recorder = program(invokes=elsewhere, options={"refused": True})
-
-    assert str(recorder.failure) == (
-        f"signed in to the tenant {OTHER_TENANT}, but idstack:tenantId is {TENANT}. Nothing was changed. Sign in with "
-        f"`az login --tenant {TENANT}` (in CI: set ARM_TENANT_ID), or correct it with "
-        f"`.venv/bin/idstack pulumi --stack test -- config set tenantId {OTHER_TENANT}`."
-    )
+    assert str(recorder.failure) == failure
     assert [name for name in recorder.names() if not name.startswith("pulumi:providers:")] == []
     assert [call.function for call in recorder.invoked if call.provider] == [
         "azure-native:authorization:getClientConfig"
     ]
-
-
-def test_a_failed_sign_in_of_the_deployer_is_an_error_with_a_fix(program: Program) -> None:
-    refused = lookups(getClientConfig=RuntimeError("AADSTS7000215: Invalid client\nsecret provided."))
-
-    recorder = program(invokes=refused, options={"refused": True})
-
-    assert str(recorder.failure) == (
-        "the deployer cannot sign in to Azure: AADSTS7000215: Invalid client secret provided. Nothing was changed. "
-        f"Sign in with `az login --tenant {TENANT}` (in CI: set the ARM_* variables of the providers)."
-    )
-    assert [name for name in recorder.names() if not name.startswith("pulumi:providers:")] == []
-
-
-def test_a_clock_that_is_off_is_the_fix_of_an_assertion_out_of_time(program: Program) -> None:
-    refused = lookups(
-        getClientConfig=RuntimeError("AADSTS700024: Client assertion is not within its valid time range.")
-    )
-
-    failure = str(program(invokes=refused, options={"refused": True}).failure)
-
-    assert "AADSTS700024: Client assertion is not within its valid time range. Nothing was changed. " in failure
-    assert failure.endswith("This machine's clock and Entra ID's are more than five minutes apart: set it right.")
 
 
 def test_a_local_cloud_that_has_ended_is_started_and_not_signed_in_to(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,29 +46,43 @@ def test_everything_that_is_missing_is_in_one_report(program: Program) -> None:
     ]
 
 
-def test_the_vault_of_each_encryption_key_must_exist(program: Program) -> None:
-    before = "https://kv-etcd-before.vault.azure.net/keys/hc1-etcd/0123456789abcdef0123456789abcdef"
-    kms = {**hosted_cluster()["kms"], "backupKey": before, "backupKeyVaultResourceGroup": "etcd-before"}
-
-    problems = refused(
-        program,
-        hostedClusters=[hosted_cluster(kms=kms)],
-        invokes=lookups(getVault=without("kv-etcd-before", "etcd-before")),
-    )
-
-    assert problems == [("hostedClusters[0].kms.backupKey.keyVaultName", "resource-missing")]
+IDENTITY = "hostedClusters[0].identities.imageRegistry"
+BEFORE = "https://kv-etcd-before.vault.azure.net/keys/hc1-etcd/0123456789abcdef0123456789abcdef"
+KMS = {**hosted_cluster()["kms"], "backupKey": BEFORE, "backupKeyVaultResourceGroup": "etcd-before"}
+FORBIDDEN = Exception(
+    'Status=403 Code="AuthorizationFailed" Message="The client \'40404404-0000-4000-8000-404404404404\' does not '
+    "have authorization to perform action 'Microsoft.Network/virtualNetworks/read' over scope "
+    "'/subscriptions/22222222-2222-4222-8222-222222222222/resourceGroups/NotFound'.\""
+)
 
 
-def test_what_the_deployer_may_not_read_is_not_called_missing(program: Program) -> None:
-    forbidden = Exception(
-        'Status=403 Code="AuthorizationFailed" Message="The client \'40404404-0000-4000-8000-404404404404\' does not '
-        "have authorization to perform action 'Microsoft.Network/virtualNetworks/read' over scope "
-        "'/subscriptions/22222222-2222-4222-8222-222222222222/resourceGroups/NotFound'.\""
-    )
-
-    problems = refused(program, invokes=lookups(getVirtualNetwork=forbidden))
-
-    assert problems == [("hostedClusters[0].vnetID", "resource-unreadable")]
+@pytest.mark.parametrize(
+    ("clusters", "answers", "problems"),
+    [
+        (
+            [hosted_cluster(kms=KMS)],
+            {"getVault": without("kv-etcd-before", "etcd-before")},
+            [("hostedClusters[0].kms.backupKey.keyVaultName", "resource-missing")],
+        ),
+        # It is not called missing.
+        ([hosted_cluster()], {"getVirtualNetwork": FORBIDDEN}, [("hostedClusters[0].vnetID", "resource-unreadable")]),
+        (
+            with_managed_identity({"secretName": "ciro"}),
+            {"getUserAssignedIdentity": GONE, "getSecret": GONE},
+            [(f"{IDENTITY}.{key}", "resource-missing") for key in ("resourceId", "credential.secretName")],
+        ),
+        (
+            with_managed_identity({"secretName": "ciro"}, clientId="cccccccc-0000-4000-8000-000000000001"),
+            {},
+            [(f"{IDENTITY}.clientId", "client-id-mismatch")],
+        ),
+    ],
+    ids=["vault of a backup key", "forbidden", "managed identity and secret", "another client id"],
+)
+def test_what_a_cluster_needs_must_exist_be_readable_and_fit(
+    program: Program, clusters: list[dict[str, Any]], answers: dict[str, Any], problems: list[tuple[str, str]]
+) -> None:
+    assert refused(program, hostedClusters=clusters, invokes=lookups(**answers)) == problems
 
 
 def test_an_object_named_twice_is_looked_up_once_and_reported_twice(program: Program) -> None:
@@ -84,26 +98,6 @@ def test_an_object_named_twice_is_looked_up_once_and_reported_twice(program: Pro
         ("hostedClusters[0].dnsZoneResourceGroup", "resource-missing"),
     ]
     assert sorted(asked) == ["hc1-managed", "identity-dev"]
-
-
-def test_a_managed_identity_and_its_secret_must_exist_as_well(program: Program) -> None:
-    clusters = with_managed_identity({"secretName": "ciro"})
-
-    problems = refused(program, hostedClusters=clusters, invokes=lookups(getUserAssignedIdentity=GONE, getSecret=GONE))
-
-    assert problems == [
-        ("hostedClusters[0].identities.imageRegistry.resourceId", "resource-missing"),
-        ("hostedClusters[0].identities.imageRegistry.credential.secretName", "resource-missing"),
-    ]
-
-
-def test_another_client_id_than_the_identitys_own_is_refused(program: Program) -> None:
-    configured = "cccccccc-0000-4000-8000-000000000001"
-    clusters = with_managed_identity({"secretName": "ciro"}, clientId=configured)
-
-    problems = refused(program, hostedClusters=clusters)
-
-    assert problems == [("hostedClusters[0].identities.imageRegistry.clientId", "client-id-mismatch")]
 
 
 def test_a_document_of_another_identity_is_refused_without_showing_it(

@@ -32,25 +32,21 @@ def test_a_login_with_what_it_needs_is_taken(login: str, flavour: str) -> None:
     assert refusals(configuration(managementCluster=cluster(**access))) == []
 
 
-@pytest.mark.parametrize(("login", "key"), [(login, key) for login, keys in LOGINS.items() for key in keys])
-def test_what_a_login_needs_is_asked_for(login: str, key: str) -> None:
-    access = {"login": login, **{name: value for name, value in LOGINS[login].items() if name != key}}
-    path = f"managementCluster.access.{key}"
-    config = configuration(managementCluster=cluster(**access))
-    assert refusals(config) == [(path, "login-key-missing")]
-    assert f"a value with login: {login}\n" in report(config)
+NEEDED = [(login, key) for login, keys in LOGINS.items() for key in keys]
+UNUSED = [(login, key) for login in LOGINS for key in VALUES if key not in {*LOGINS[login], *OPTIONAL.get(login, ())}]
 
 
-@pytest.mark.parametrize(
-    ("login", "key"),
-    [(login, key) for login in LOGINS for key in VALUES if key not in {*LOGINS[login], *OPTIONAL.get(login, ())}],
-)
-def test_what_a_login_has_no_use_for_is_refused(login: str, key: str) -> None:
-    path = f"managementCluster.access.{key}"
-    access = {"login": login, **LOGINS[login], key: VALUES[key]}
+@pytest.mark.parametrize(("login", "key"), [*NEEDED, *UNUSED])
+def test_what_a_login_needs_is_asked_for_and_what_it_has_no_use_for_refused(login: str, key: str) -> None:
+    access = {"login": login, key: VALUES[key], **LOGINS[login]}
+    is_needed = key in LOGINS[login]
+    if is_needed:
+        del access[key]
     config = configuration(managementCluster=cluster(**access))
-    assert refusals(config) == [(path, "login-key-unused")]
-    assert f"nothing with login: {login}\n" in report(config)
+
+    rule, accepted = ("login-key-missing", "a value") if is_needed else ("login-key-unused", "nothing")
+    assert refusals(config) == [(f"managementCluster.access.{key}", rule)]
+    assert f"{accepted} with login: {login}\n" in report(config)
 
 
 def test_a_size_of_machine_and_an_authority_are_all_it_needs() -> None:

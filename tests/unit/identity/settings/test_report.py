@@ -129,13 +129,21 @@ def test_a_structure_of_the_wrong_kind_is_written_as_yaml(path: str, key: str, v
     assert f"\n  fix:      write it as YAML at {key} in the stack file" in report(config)
 
 
-@pytest.mark.parametrize("text", ["{", "[" * 100_000, "kv-dev", "nul"])
-def test_a_structure_that_is_no_json_is_one_problem(text: str) -> None:
-    config = as_pulumi_passes_it(configuration()) | {"vault": text}
-    with pytest.raises(ConfigurationError) as refused:
+@pytest.mark.parametrize(
+    ("key", "text", "rule", "found"),
+    [
+        *(("vault", text, "structure", "vault") for text in ("{", "[" * 100_000, "kv-dev", "nul")),
+        ("tags", '{"\\ud800": "x"}', "tags", "a mapping: one of its keys holds half of a character"),
+    ],
+)
+def test_a_structure_that_is_no_json_or_has_half_of_a_character_in_a_key_is_one_problem(
+    key: str, text: str, rule: str, found: str
+) -> None:
+    config = as_pulumi_passes_it(configuration()) | {key: text}
+    with pytest.raises(ConfigurationError, match=found) as refused:
         load_settings(config, secret_keys=(), local=None)
 
-    assert reviewed(refused.value.problems) == [("vault", "structure")]
+    assert reviewed(refused.value.problems) == [(key, rule)]
 
 
 @pytest.mark.parametrize(
@@ -204,14 +212,6 @@ def test_a_name_that_pydantic_uses_itself_is_a_name_like_others(tags: dict[str, 
     [(_, found)] = refusals(configuration(tags=tags))
 
     assert found == rule
-
-
-def test_half_of_a_character_in_a_key_is_one_problem() -> None:
-    config = as_pulumi_passes_it(configuration()) | {"tags": '{"\\ud800": "x"}'}
-    with pytest.raises(ConfigurationError, match="a mapping: one of its keys holds half of a character") as refused:
-        load_settings(config, secret_keys=(), local=None)
-
-    assert reviewed(refused.value.problems) == [("tags", "tags")]
 
 
 @pytest.mark.parametrize("broken", [{"vault": '{"name": "\\ud800"}'}, {"tags": '{"team": "\\ud800"}'}])
