@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.unit import cases
+from tests.unit.components import world
 from tests.unit.components.configurations import CONFIGURATIONS
 from tests.unit.components.program import Program
 from tests.unit.components.refusals import GONE, refused
-from tests.unit.components.world import GROUPS, SECURITY_GROUP, VNET, egress, hosted_cluster, lookups
+from tests.unit.components.world import GROUPS, SECURITY_GROUP, egress, hosted_cluster, lookups
 
 WEST = {"location": "westus"}
 MANIFEST = {"manifest": {"spec": {"serviceAccountSigningKey": {"name": "signing-key"}}}}
@@ -23,7 +26,6 @@ APPLIED: dict[str, Any] = {
     "clusterSide": "hypershift",
     "hostedClusters": [hosted_cluster(hostedCluster=MANIFEST, dns=ZONES)],
 }
-[RULE], [FRONTEND] = egress()["outboundRules"], egress()["frontendIPConfigurations"]
 
 
 def managed_group(location: str) -> Callable[[Mapping[str, Any]], Any]:
@@ -33,22 +35,22 @@ def managed_group(location: str) -> Callable[[Mapping[str, Any]], Any]:
     }
 
 
-@pytest.mark.parametrize(
-    ("answers", "places"),
-    [
-        ({"getVirtualNetwork": WEST}, ["vnetID"]),
-        ({"getNetworkSecurityGroup": WEST}, ["securityGroupID"]),
-        ({"getResourceGroup": managed_group("westus")}, ["resourceGroup"]),
-        ({"getVirtualNetwork": WEST, "getNetworkSecurityGroup": WEST}, ["vnetID", "securityGroupID"]),
-    ],
-    ids=["network", "security group", "managed group", "two of them"],
-)
-def test_network_security_group_and_managed_group_are_where_the_cluster_is(
-    program: Program, answers: dict[str, Any], places: list[str]
-) -> None:
-    assert refused(program, invokes=lookups(**answers)) == [
-        (f"hostedClusters[0].{place}", "location-differs") for place in places
-    ]
+UNFIT = cases.read(Path(__file__).with_name("unfit-infrastructure.yaml"), vars(world))
+
+
+@pytest.mark.parametrize("what", UNFIT)
+def test_what_is_missing_or_does_not_fit_together_is_refused(program: Program, what: str) -> None:
+    case = UNFIT[what]
+    given: dict[str, Any] = case.get("answers", {})
+    answers: dict[str, Any] = {name: GONE if answer == "gone" else answer for name, answer in given.items()}
+    if "egress" in case:
+        answers["getLoadBalancer"] = egress(**case["egress"])
+    if "getResourceGroup" in answers:
+        answers["getResourceGroup"] = managed_group(given["getResourceGroup"]["hc1-managed"]["location"])
+
+    found = refused(program, invokes=lookups(**answers), **(APPLIED if case.get("applied") else {}))
+
+    assert found == [(f"hostedClusters[0].{key}", rule) for key, rule in case["problems"].items()]
 
 
 @pytest.mark.parametrize(
@@ -76,15 +78,6 @@ def test_network_security_group_and_managed_group_are_where_the_cluster_is(
 )
 def test_what_fits_together_is_accepted(program: Program, answers: dict[str, Any], changes: dict[str, Any]) -> None:
     assert program(invokes=lookups(**answers), lookups_only=True, **changes).failure is None
-
-
-@pytest.mark.parametrize(
-    "found", [{}, {"networkSecurityGroup": {"id": f"{SECURITY_GROUP}-2"}}], ids=["none", "another"]
-)
-def test_the_subnet_has_the_clusters_own_security_group(program: Program, found: dict[str, Any]) -> None:
-    assert refused(program, invokes=lookups(getSubnet=found)) == [
-        ("hostedClusters[0].subnetID", "security-group-of-other-subnet")
-    ]
 
 
 ATTACHED = {
@@ -144,54 +137,6 @@ def test_the_nodes_of_an_applied_cluster_are_apart_from_its_pods_and_services(
 
     expected = [("hostedClusters[0].subnetID", "network-of-pods-or-services")] * refusals
     assert recorder.problems == expected
-
-
-def test_what_is_missing_is_not_called_unequal_too(program: Program) -> None:
-    assert refused(program, invokes=lookups(getNetworkSecurityGroup=GONE, getVirtualNetwork=WEST)) == [
-        ("hostedClusters[0].securityGroupID", "resource-missing"),
-        ("hostedClusters[0].vnetID", "location-differs"),
-    ]
-
-
-def test_whatever_an_applied_hosted_cluster_needs_is_missing_in_one_report(program: Program) -> None:
-    gone = dict.fromkeys(("getLoadBalancer", "getZone", "getPrivateZone", "getVirtualNetworkLink"), GONE)
-
-    places = ("infraID", "dns.publicZoneID", "dns.privateZoneID")
-    assert refused(program, invokes=lookups(**gone), **APPLIED) == [
-        (f"hostedClusters[0].{place}", "resource-missing") for place in places
-    ]
-
-
-@pytest.mark.parametrize(
-    ("found", "rule"),
-    [
-        (egress(outboundRules=[]), "egress-without-outbound-rule"),
-        (
-            egress(outboundRules=[{**RULE, "backendAddressPool": {"id": "/x/backendAddressPools/y"}}]),
-            "egress-without-outbound-rule",
-        ),
-        (egress(frontendIPConfigurations=[{**FRONTEND, "publicIPAddress": None}]), "egress-without-outbound-rule"),
-        ({"location": "eastus"}, "egress-without-outbound-rule"),
-        (egress(location="westus"), "location-differs"),
-    ],
-    ids=["no rule", "another pool", "no public address", "nothing", "elsewhere"],
-)
-def test_a_load_balancer_that_lets_no_node_out_is_refused(program: Program, found: dict[str, Any], rule: str) -> None:
-    assert refused(program, invokes=lookups(getLoadBalancer=found), **APPLIED) == [("hostedClusters[0].infraID", rule)]
-
-
-@pytest.mark.parametrize(
-    "answers",
-    [
-        {"getVirtualNetworkLink": {"virtualNetwork": {"id": f"{VNET}-2"}}},
-        {"getVirtualNetworkLink": GONE, "getPrivateZone": {"numberOfVirtualNetworkLinks": 0}},
-    ],
-    ids=["to another network", "to none"],
-)
-def test_a_private_zone_is_linked_to_the_network(program: Program, answers: dict[str, Any]) -> None:
-    assert refused(program, invokes=lookups(**answers), **APPLIED) == [
-        ("hostedClusters[0].dns.privateZoneID", "private-zone-not-linked")
-    ]
 
 
 def test_of_infrastructure_that_the_stack_makes_only_the_public_zone_exists(program: Program) -> None:
