@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pulumi
@@ -13,6 +14,7 @@ import pytest
 from components.azure.control_plane_identity import EntraApplication
 from identity.catalogue_rows import ControlPlaneIdentity
 from identity.credentials.certificate import issue
+from tests.unit import cases
 from tests.unit.components.recorder import RecordingMonitor, run
 from tests.unit.components.simulation import PROVEN_AT, RENEWED, a_uuid, issued
 from tests.unit.components.world import DEPLOYER, TENANT, VAULT, context, row
@@ -38,6 +40,19 @@ CERTIFICATE_OF_A_STATE = issue("cpo", not_before=datetime(2026, 11, 21, 8, 55, t
 CPO = row("controlPlaneOperator")
 
 slots = pytest.mark.parametrize("slot", ["a", "b"])
+
+
+def expected(part: str, slot: str) -> dict[str, Any]:
+    """What a part of the application is registered with, for the slot."""
+    of = issued(slot)
+    words = {
+        **{"TENANT": TENANT, "VAULT": VAULT, "CLIENT_ID": CLIENT_ID, "OBJECT_ID": OBJECT_ID, "PROVEN_AT": PROVEN_AT},
+        **{"SLOT": slot, "NUMBER": NUMBER[slot], "NOT_BEFORE": NOT_BEFORE[slot], "NOT_AFTER": NOT_AFTER[slot]},
+        **{"RENEW_AFTER": RENEW_AFTER[slot], "THUMBPRINT": of.thumbprint, "KEY_ID": a_uuid(of.thumbprint)},
+        **{"PEM": of.certificate_pem, "PRINCIPAL_ID": a_uuid("cpo-principal")},
+    }
+    found: dict[str, Any] = cases.read(Path(__file__).with_name("entra-application.yaml"), words)[part]
+    return found
 
 
 def built(
@@ -87,19 +102,7 @@ def test_the_schedule_gets_the_settings_and_what_was_delivered_where(delivered: 
 
     schedule = built(credentials=credentials, delivered=delivered).one(SCHEDULE, "cpo-schedule")
 
-    assert schedule.inputs == {
-        "lifetimeDays": 60,
-        "renewBeforeDays": 40,
-        "mode": "hold",
-        "cloud": "AzurePublicCloud",
-        "tenantId": TENANT,
-        "vaultId": VAULT,
-        "secretName": "cpo-hc1-json",
-        "objectEncoding": "utf-8",
-        "authorityHost": "https://login.microsoftonline.com/",
-        "clientId": CLIENT_ID,
-        **({} if delivered is None else {"delivered": delivered}),
-    }
+    assert schedule.inputs == expected("schedule", "a") | ({} if delivered is None else {"delivered": delivered})
 
 
 @pytest.mark.parametrize("preview", [False, True])
@@ -115,16 +118,8 @@ def test_a_slot_has_resources_only_if_it_has_a_certificate(
 
 @slots
 def test_a_certificate_follows_the_schedule_of_its_slot(renewed: RecordingMonitor, slot: str) -> None:
-    assert renewed.one(CERTIFICATE, f"cpo-certificate-{slot}").inputs == {
-        "commonName": "cpo-hc1",
-        "keySize": 2048,
-        "lifetimeDays": 90,
-        "generation": NUMBER[slot],
-        "notBefore": NOT_BEFORE[slot],
-        "cloud": "AzurePublicCloud",
-        "tenantId": TENANT,
-        "applicationId": OBJECT_ID,
-    }
+    certificate = expected("certificate", slot) | {"generation": NUMBER[slot]}
+    assert renewed.one(CERTIFICATE, f"cpo-certificate-{slot}").inputs == certificate
 
 
 def test_a_common_name_is_cut_at_the_64_characters_of_rfc_5280() -> None:
@@ -139,14 +134,7 @@ def test_a_registration_has_its_certificates_id_and_goes_before_its_successor(
 ) -> None:
     registration = renewed.one(REGISTRATION, f"cpo-registration-{slot}")
 
-    assert registration.inputs == {
-        "applicationId": OBJECT_ID,
-        "keyId": a_uuid(issued(slot).thumbprint),
-        "type": "AsymmetricX509Cert",
-        "value": issued(slot).certificate_pem,
-        "startDate": NOT_BEFORE[slot],
-        "endDate": NOT_AFTER[slot],
-    }
+    assert registration.inputs == expected("registration", slot)
     assert registration.request.deleteBeforeReplace
     assert list(registration.request.hooks.before_create) == ["cpo-proof"], "it asks first whether it may be made"
 
@@ -155,20 +143,7 @@ def test_a_registration_has_its_certificates_id_and_goes_before_its_successor(
 def test_a_gate_signs_in_with_the_registered_certificate(renewed: RecordingMonitor, slot: str) -> None:
     gate = renewed.one(GATE, f"cpo-gate-{slot}")
 
-    assert gate.inputs == {
-        "authorityHost": "https://login.microsoftonline.com/",
-        "cloud": "AzurePublicCloud",
-        "tenantId": TENANT,
-        "vaultId": VAULT,
-        "secretName": "cpo-hc1-json",
-        "clientId": CLIENT_ID,
-        "thumbprint": issued(slot).thumbprint,
-        "registration": a_uuid(issued(slot).thumbprint),
-        "scope": "https://management.core.windows.net//.default",
-        "successes": 5,
-        "settleSeconds": 30,
-        "timeoutSeconds": 600,
-    }
+    assert gate.inputs == expected("gate", slot)
     assert gate.secrets == frozenset()
     registrations = {name: renewed.one(REGISTRATION, f"cpo-registration-{name}") for name in "ab"}
     assert {name for name, other in registrations.items() if renewed.waits_for(gate, other)} == {slot}
@@ -179,18 +154,7 @@ def test_a_gate_signs_in_with_the_registered_certificate(renewed: RecordingMonit
 def test_the_document_is_the_current_slots(slot: str) -> None:
     recorder = built({SCHEDULE: {**RENEWED, "current": slot}})
 
-    assert recorder.stack_outputs.values["document"] == {
-        "authorityHost": "https://login.microsoftonline.com/",
-        "clientId": CLIENT_ID,
-        "objectId": a_uuid("cpo-principal"),
-        "thumbprint": issued(slot).thumbprint,
-        "generation": f"{slot}{NUMBER[slot]}",
-        "notBefore": NOT_BEFORE[slot],
-        "notAfter": NOT_AFTER[slot],
-        "renewAfter": RENEW_AFTER[slot],
-        "cannotRenewAfter": NOT_AFTER[slot],
-        "provenAt": PROVEN_AT,
-    }
+    assert recorder.stack_outputs.values["document"] == expected("document", slot)
 
 
 @pytest.mark.parametrize(
