@@ -12,58 +12,15 @@ from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.failures import NoSuchStackError, backend_failure, disk_failure, remedies
 from ops.stack.lock import LockedError
+from tests.unit import cases
 from tests.unit.golden_report import reviewed_file
 from tests.unit.ops.conftest import FakeEngine
 
 AZURE = "azblob://pulumi-state?storage_account=stdev"
-TOKEN = """\
-error: read ".pulumi/meta.yaml": blob (key ".pulumi/meta.yaml") (code=Unknown): DefaultAzureCredential: failed to acquire a token.
-Attempted credentials:
-	ManagedIdentityCredential authentication failed.
-		GET http://169.254.169.254/metadata/identity/oauth2/token
-		RESPONSE 403: 403 Forbidden
-"""  # noqa: E501
-SECRETS = "error: getting stack configuration: get stack secrets manager: "
-NOT_SET = "passphrase must be set with PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE environment variables"
-REFUSED = """\
-error: read ".pulumi/meta.yaml": blob (key ".pulumi/meta.yaml") (code=Unknown): GET https://stx.blob.core.windows.net/state/.pulumi%2Fmeta.yaml
---------------------------------------------------------------------------------
-RESPONSE 403: 403 Forbidden
-ERROR CODE: AuthorizationPermissionMismatch
-"""
-CRASHED = """\
-The Pulumi CLI encountered a fatal error. This is a bug!
-io.(*PipeReader).CloseWithError(...)
-gocloud.dev/blob/azureblob.(*writer).Close(0x89076da3db0)
-github.com/pulumi/pulumi/pkg/v3/backend/diy.(*diyBackend).{caller}(0x89077373830, {{0x4728ed0, 0x89077425800}})
-"""
+PRINTED = cases.read(Path(__file__).with_name("failures.yaml"), {"AZURE": AZURE, "DENIAL": DENIAL})
+FAILURES, REMEDIES, CRASHED = PRINTED["backend"], PRINTED["remedies"], PRINTED["crash"]
+AT_THE_LOCK, UNDER_WAY = PRINTED["at the lock"], PRINTED["under way"]
 GOLDEN = Path(__file__).parent / "golden/failures.txt"
-FAILURES: dict[str, tuple[str, str | None]] = {
-    "no login": ("error: PULUMI_ACCESS_TOKEN must be set for login during non-interactive CLI sessions", None),
-    "no stack": ("error: no stack named 'dev' found", AZURE),
-    "no local stack": ("error: no stack named 'organization/idstack/local' found", "file:///srv/states"),
-    "wrong passphrase": (f"{SECRETS}incorrect passphrase", AZURE),
-    "no passphrase": (f"{SECRETS}{NOT_SET}", AZURE),
-    "no sign-in": (TOKEN, AZURE),
-    "no folder": (
-        'error: unable to open state directory "file:///srv/my states": stat /srv/my states: no such file or directory',
-        "file:///srv/my states",
-    ),
-    "refused": (REFUSED, AZURE),
-}
-REMEDIES = (
-    'Status=404 Code="ContainerNotFound" Message="The specified container does not exist."',
-    'Code="RequestDisallowedByPolicy" Message="It was disallowed by policy."',
-    f"namespaces is forbidden: User does not have access to the resource in Azure. {DENIAL}.",
-    "Detected that /home/p/plugins/resource-azuread-v6/pulumi-resource-azuread exited prematurely.",
-    'Code="ScopeLocked" Message="The scope cannot perform write operation"',
-    'Code="MissingSubscriptionRegistration" Message="The subscription is not registered to use namespace '
-    "'Microsoft.KeyVault'. See https://aka.ms/rps-not-found",
-    'Code="LinkedAuthorizationFailed" Message="It may not join"',
-    'Code="RoleAssignmentLimitExceeded" Message="No more"',
-    'Code="VaultAlreadyExists" Message="It is in use."',
-    "cannot complete a resource 'urn:pulumi:dev::idstack::x::hc1-disk-class' whose registration isn't pending",
-)
 
 
 def test_a_failure_and_a_refusal_in_a_run_are_told_with_what_to_do() -> None:
@@ -101,22 +58,16 @@ def test_a_crash_over_a_write_says_how_to_go_on(engine: FakeEngine, caller: str,
 
 @pytest.mark.parametrize(
     "errors",
-    ["", "error: something else", TOKEN, "PUT https://management.azure.com/x\n---\nRESPONSE 403: 403 Forbidden"],
+    [
+        "",
+        "error: something else",
+        FAILURES["no sign-in"][0],
+        "PUT https://management.azure.com/x\n---\nRESPONSE 403: 403 Forbidden",
+    ],
     ids=["nothing", "another", "of no backend", "of no container"],
 )
 def test_other_failures_stay_as_they_are(errors: str) -> None:
     assert backend_failure(errors, "dev", None) is None
-
-
-# Pulumi 3.259 on a tmpfs that is full, and on one that is read-only.
-AT_THE_LOCK = """error: 2 errors occurred:
-    1) write {file}: no space left on device
-    2) Unknown
-"""
-UNDER_WAY = """error: post-step event returned an error: failed to save snapshot: An IO error occurred while writing \
-the new snapshot file: blob (key ".pulumi/stacks/idstack/dev.json") (code=Unknown): \
-write {file}: no space left on device
-"""
 
 
 @pytest.fixture
