@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+from tests.unit import cases
 from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.world import ADD_ON, IDENTITIES, TENANT
 
@@ -24,25 +26,8 @@ def test_it_fetches_the_identitys_secret_as_the_key_vault_user(stack: RecordingM
 
 
 def of_the_operators(name: str, secret: str) -> dict[str, Any]:
-    annotations = {"annotations": {"hypershift.openshift.io/cluster": "clusters/hc1"}} if name in ANNOTATED else {}
-    return {
-        "apiVersion": "secrets-store.csi.x-k8s.io/v1",
-        "kind": "SecretProviderClass",
-        # Neither labels nor `secretObjects`: there is no copy in a Kubernetes Secret.
-        "metadata": {"name": name, "namespace": "clusters-hc1", **annotations},
-        "spec": {
-            "provider": "azure",
-            "parameters": {
-                "usePodIdentity": "false",
-                "useVMManagedIdentity": "true",
-                "userAssignedIdentityID": ADD_ON["clientId"],
-                "keyvaultName": "kv-idstack-dev",
-                "tenantId": TENANT,
-                "objects": "\narray:\n"
-                "  - |\n"
-                f"    objectName: {secret}\n"
-                "    objectEncoding: utf-8\n"
-                "    objectType: secret\n",
-            },
-        },
-    }
+    words = {"NAME": name, "SECRET": secret, "READER": ADD_ON["clientId"], "TENANT": TENANT}
+    found: dict[str, Any] = cases.read(Path(__file__).with_name("secret-provider-class.yaml"), words)
+    if name in ANNOTATED:
+        found["metadata"]["annotations"] = {"hypershift.openshift.io/cluster": "clusters/hc1"}
+    return found

@@ -13,7 +13,6 @@ import pytest
 
 from identity.credentials import rfc3339
 from ops.fleet.rollout import StackLog
-from ops.stack import environment
 from ops.stack.engine import Engine
 from tests.unit.ops.conftest import FakeEngine, Idstack
 from tests.unit.ops.fleet.world import AZURE
@@ -24,15 +23,12 @@ STACKS = ("shared-dev", "hc1-dev", "hc2-dev")
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with a fleet file of Azure and without a file of any stack."""
-    root = tmp_path / "project"
-    root.mkdir()
-    shutil.copyfile(AZURE, root / "fleet.yaml")
-    monkeypatch.chdir(root)
-    monkeypatch.setattr("ops.commands.fleet.ROOT", root)
-    assert root != environment.ROOT
-    return root
+    shutil.copyfile(AZURE, project / "fleet.yaml")
+    monkeypatch.chdir(project)
+    monkeypatch.setattr("ops.commands.fleet.ROOT", project)
+    return project
 
 
 def _is_up(engine: FakeEngine, **dates: Any) -> None:

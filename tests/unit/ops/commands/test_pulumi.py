@@ -19,16 +19,14 @@ exit 3
 
 
 @pytest.fixture
-def project(engine: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(project: Path, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with the stack dev, and an engine that shows what it was called with."""
-    folder = tmp_path / "project"
-    folder.mkdir()
-    (folder / "Pulumi.yaml").write_text("name: idstack\nruntime: python\n")
-    (folder / "Pulumi.dev.yaml").write_text(f"config:\n  idstack:backend: {BACKEND}\n")
+    (project / "Pulumi.yaml").write_text("name: idstack\nruntime: python\n")
+    (project / "Pulumi.dev.yaml").write_text(f"config:\n  idstack:backend: {BACKEND}\n")
     (engine.folder / "pulumi").write_text(_SHOWS)
-    monkeypatch.setattr(pulumi, "ROOT", folder)
+    monkeypatch.setattr(pulumi, "ROOT", project)
     monkeypatch.delenv("PULUMI_BACKEND_URL", raising=False)
-    return folder
+    return project
 
 
 def test_the_engine_gets_the_stack_with_its_backend(project: Path, tmp_path: Path, idstack: Idstack) -> None:

@@ -31,12 +31,10 @@ MALFORMED = (
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
+def project(project: Path) -> Path:
     """A project with the configuration of `dev`."""
-    folder = tmp_path / "project"
-    folder.mkdir()
-    (folder / "Pulumi.dev.yaml").write_text("config: {}\n")
-    return folder
+    (project / "Pulumi.dev.yaml").write_text("config: {}\n")
+    return project
 
 
 def made(**changes: Any) -> Backup:

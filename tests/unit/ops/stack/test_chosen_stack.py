@@ -16,13 +16,11 @@ AZURE, FILES = "azblob://pulumi-state?storage_account=stdev", "file:///srv/state
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
-    folder = tmp_path / "project"
-    folder.mkdir()
-    (folder / "Pulumi.yaml").write_text("name: idstack\nruntime: python\n")
+def project(project: Path) -> Path:
+    (project / "Pulumi.yaml").write_text("name: idstack\nruntime: python\n")
     for stack in ("dev", "prod", "local"):
-        (folder / f"Pulumi.{stack}.yaml").write_text("config: {}\n")
-    return folder
+        (project / f"Pulumi.{stack}.yaml").write_text("config: {}\n")
+    return project
 
 
 @pytest.fixture
