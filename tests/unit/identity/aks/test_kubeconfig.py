@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import stat
 from concurrent.futures import ThreadPoolExecutor
@@ -22,31 +23,12 @@ from tests.unit import cases
 TENANT = "99999999-8888-4777-8666-555555555555"
 CLIENT = "6f2c1e7a-0000-4000-8000-00000000bbbb"
 AKS = "6dae42f8-4368-4678-94ff-3960e28e3630"
-LEGACY = {
-    "name": "azure",
-    "config": {
-        "access-token": "eyJ.old.token",
-        "refresh-token": "0.old",
-        "expires-in": "3599",
-        "expires-on": "1600000000",
-        "apiserver-id": AKS,
-        "client-id": "80faf920-1908-4b52-b5ef-a8e7bedfc67a",
-        "config-mode": "1",
-        "environment": "AzurePublicCloud",
-        "tenant-id": TENANT,
-    },
-}
+TABLE = cases.read(Path(__file__).with_name("kubeconfig.yaml"), {"AKS": AKS, "TENANT": TENANT})
+LEGACY: dict[str, Any] = TABLE["legacy"]
 
 
 def document(**user: Any) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "mgmt", "cluster": {"server": "https://mgmt", "certificate-authority-data": "Q0E="}}],
-        "contexts": [{"name": "mgmt", "context": {"cluster": "mgmt", "user": "u"}}],
-        "users": [{"name": "u", "user": user}],
-        "current-context": "mgmt",
-    }
+    return {**copy.deepcopy(TABLE["document"]), "users": [{"name": "u", "user": user}]}
 
 
 def parsed(**user: Any) -> Kubeconfig:
@@ -67,7 +49,7 @@ def test_a_legacy_auth_provider_is_converted_without_its_tokens() -> None:
 
 
 def test_a_legacy_cluster_with_its_own_applications_is_refused() -> None:
-    config = {**LEGACY["config"], "apiserver-id": CLIENT, "config-mode": "0"}  # type: ignore[dict-item]
+    config = {**LEGACY["config"], "apiserver-id": CLIENT, "config-mode": "0"}
     with pytest.raises(MalformedKubeconfigError, match=r"no service principal can sign in.*az aks update --enable-aad"):
         legacy_login_of({"auth-provider": {"name": "azure", "config": config}}, "u")
 
