@@ -24,7 +24,7 @@ from identity.settings.stack_file import own_values
 from ops.stack import local_cloud
 from ops.stack.configuration import has_secret, secrets, shared_stack_of
 from ops.stack.environment import LOCAL_STACK, is_local
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, message
 from ops.stack.settings import validated
 
 _SHARED: Final = "sharedStack"
@@ -117,10 +117,7 @@ def copy_configuration(
     for key in foreign:
         del config[key]
     if hidden := [path_of(place) for place in secrets(config)]:
-        raise CommandError(
-            f"the configuration of {stack} has encrypted values, which a rehearsal without credentials cannot read: "
-            f"{', '.join(hidden)}. None of this project's settings is secret: write them as plain text"
-        )
+        raise CommandError(message("configuration.encrypted", stack=stack, places=", ".join(hidden)))
     own = {key.removeprefix(prefix): config.pop(key) for key in list(config) if key.startswith(prefix)}
     copier = _Copier(own, names, directory, seed)
     changed = copier.changed()

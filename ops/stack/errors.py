@@ -54,17 +54,17 @@ class RunInterruptedError(CommandError):
 
 def message(case: str, /, **words: object) -> str:
     """The text of the row `case` (`<module>.<row>`) of a `messages.yaml`, with these words in its braces."""
-    module, _, row = case.partition(".")
-    return _messages()[module][row].format_map(words)
+    return _messages()[case].format_map(words)
 
 
 @cache
-def _messages() -> Mapping[str, Mapping[str, str]]:
-    """The rows of each module, of the tables of all packages."""
+def _messages() -> Mapping[str, str]:
+    """The rows of the tables of all packages, in which modules of one name have different rows."""
     from identity import yaml_text  # slow, and `idstack token` runs at each sign-in of kubectl
 
-    tables = (file.read_text(encoding="utf-8") for file in Path(__file__).parents[1].glob("*/messages.yaml"))
-    return {module: rows for table in tables for module, rows in yaml_text.load(table).items()}
+    files = Path(__file__).parents[1].glob("*/messages.yaml")
+    tables = (yaml_text.load(file.read_text(encoding="utf-8")).items() for file in files)
+    return {f"{module}.{row}": text for table in tables for module, rows in table for row, text in rows.items()}
 
 
 @contextmanager
