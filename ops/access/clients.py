@@ -37,7 +37,7 @@ def deployer(engine: Engine) -> Iterator[AzureClient]:
 
     Raises CommandError for a stack without a tenant, AccessError without a sign-in, the client AzureRefusedError.
     """
-    with AzureClient(*engine.once("sign-in", lambda: _sign_in(engine))) as client:
+    with AzureClient(*_sign_in(engine)) as client:
         yield client
 
 
@@ -47,7 +47,7 @@ def sign_in_refusal(engine: Engine) -> str | None:
     Raises CommandError as `deployer` does.
     """
     try:
-        cloud, credential, _ = engine.once("sign-in", lambda: _sign_in(engine))
+        cloud, credential, _ = _sign_in(engine)
         credential.get_token(cloud.arm_scope)
     except (AccessError, AzureError) as error:
         return " ".join(str(error).split())
@@ -55,11 +55,14 @@ def sign_in_refusal(engine: Engine) -> str | None:
 
 
 def _sign_in(engine: Engine) -> SignIn:
-    configuration, is_local = engine.configured(), local_cloud.of(engine.stack) is not None
-    if not configuration.get("tenantId"):
-        raise CommandError(message("clients.no-tenant", stack=engine.stack))
-    cloud = LOCAL_CLOUD if is_local else str(configuration.get("cloud") or DEFAULT_CLOUD)
-    return signed_in(cloud, configuration["tenantId"], variables(engine.stack))
+    def made() -> SignIn:
+        configuration, is_local = engine.configured(), local_cloud.of(engine.stack) is not None
+        if not configuration.get("tenantId"):
+            raise CommandError(message("clients.no-tenant", stack=engine.stack))
+        cloud = LOCAL_CLOUD if is_local else str(configuration.get("cloud") or DEFAULT_CLOUD)
+        return signed_in(cloud, configuration["tenantId"], variables(engine.stack))
+
+    return engine.once("sign-in", made)
 
 
 @dataclass(frozen=True)
@@ -79,15 +82,6 @@ class StackAccess:
     cluster: AksCluster | None = None
     login: Login | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
-
-    def api_server(self, environ: Mapping[str, str]) -> ApiServer:
-        """The API server of a stack's cluster, as a context manager, with the stack's sign-in."""
-        assert self.cluster is not None, "a file belongs to no stack"
-        kubeconfig = self.kubeconfig
-        if self.login is not None:
-            user = exec_user(self.login, Flavour.IDSTACK, self.environment)
-            kubeconfig = kubeconfig.only(kubeconfig.chosen(), user=user)
-        return ApiServer(kubeconfig, self.cluster, environ)
 
 
 def stack_access(engine: Engine, *, admin: bool | None = None, public_fqdn: bool = False) -> StackAccess:
@@ -140,7 +134,13 @@ def api_server(engine: Engine) -> ApiServer:
     """
     written = engine.configured().get("managementCluster")
     if not isinstance(written, dict) or not written.get("kubeconfig"):
-        return stack_access(engine).api_server(engine.environment)
+        access = stack_access(engine)
+        assert access.cluster is not None, "only a kubeconfig to convert belongs to no cluster"
+        kubeconfig = access.kubeconfig
+        if access.login is not None:
+            user = exec_user(access.login, Flavour.IDSTACK, access.environment)
+            kubeconfig = kubeconfig.only(kubeconfig.chosen(), user=user)
+        return ApiServer(kubeconfig, access.cluster, engine.environment)
     settings, full_id = _configured(engine)
     kubeconfig = Kubeconfig.read(engine.root / Path(settings.kubeconfig or "").expanduser())
     return ApiServer(kubeconfig, AksCluster(full_id), engine.environment, context=settings.context)

@@ -94,9 +94,7 @@ def init(
         assert login is not None, "it is among what is missing"
         answers = Answers(
             stack=stack,
-            tenant_id=login.tenant_id,
-            subscription_id=login.subscription_id,
-            cloud=login.cloud,
+            **vars(login),
             secrets_provider=key,
             side=Side(values.pop("side")),
             **values,

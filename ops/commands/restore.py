@@ -10,10 +10,10 @@ import typer
 from identity.azure.errors import AccessError
 from ops.commands.local import start_local_cloud
 from ops.commands.options import DEFAULT_STACK, JsonOption, NamedStackOption, Screen
-from ops.recovery import orphans, settle
+from ops.recovery import settle
 from ops.stack import backup as backups
 from ops.stack.engine import Engine
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, message
 
 
 def restore(
@@ -53,5 +53,5 @@ def restore(
     except (AccessError, CommandError) as error:
         lines.append(f"Its certificates that were withdrawn since cannot be looked up now: {error}")
     lines.append(f"`.venv/bin/idstack recover --stack {stack}` finds what has changed since, then brings the stack up.")
-    lines.append(f"Afterwards: {orphans.certificates_since(stack)}.")
+    lines.append(f"Afterwards: {message('settle.certificates', stack=stack)}.")
     screen.console.print("\n".join(lines))

@@ -1,11 +1,7 @@
-"""The steps of an engine run, from its event log, and their tables by identity and kind of resource.
-
-The log has a line of JSON for each event (pulumi/pulumi `sdk/go/common/apitype/events.go`, EngineEvent).
-"""
+"""The steps of an engine run, from its event log, and their tables by identity and kind of resource."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,7 +10,7 @@ from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
 from identity import resource_types
-from ops.stack.state import name_of, type_of
+from ops.stack.state import events_in, name_of, type_of
 from ops.world.ownership import Ownership, ResourceOwner
 
 
@@ -96,15 +92,11 @@ class RunLog:
 
 
 def read(lines: Iterable[str], stack: str) -> RunLog:
-    """Parse an event log of a stack; a line that was truncated by a kill is left out."""
+    """Parse an event log of a stack."""
     changes: dict[str, list[Mapping[str, Any]]] = {}
     parents: dict[str, str] = {}
     errors: list[str] = []
-    for line in lines:
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue
+    for event in events_in(lines):
         if "resourcePreEvent" in event:
             metadata = event["resourcePreEvent"]["metadata"]
             urn, state = metadata["urn"], metadata.get("new") or metadata.get("old") or {}

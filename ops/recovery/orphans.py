@@ -54,11 +54,6 @@ class Orphan:
         return name_of(self.resource["urn"])
 
 
-def certificates_since(stack: str) -> str:
-    """The message about a state that may be older than a renewal, whose registrations no plan shows."""
-    return message("orphans.certificates", stack=stack)
-
-
 def candidates(plan: Plan, resources: Sequence[StateResource], *, is_lost: bool = False) -> Iterator[StateResource]:
     """The resources that the plan creates and whose creation may have begun, with the plan's known inputs.
 

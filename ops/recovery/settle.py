@@ -53,7 +53,7 @@ def unlock_and_refresh(engine: Engine, report: Callable[[str], None], *, owner_i
         if damaged.copy is None:
             engine.create()
         else:
-            report(f"  {orphans.certificates_since(engine.stack)}")
+            report(f"  {message('settle.certificates', stack=engine.stack)}")
         if damaged.made is not None:
             raise CommandError(damaged.made)
     try:

@@ -6,12 +6,10 @@ are in the engine's event log.
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, cast
@@ -21,7 +19,7 @@ from identity.naming import cluster_of_infrastructure, parse_arm_id, secret_id, 
 from identity.plugin_schema import VaultAddress
 from ops.stack.environment import is_local
 from ops.stack.errors import CommandError, message
-from ops.stack.state import name_of, provider_urn, type_of
+from ops.stack.state import events_in, name_of, provider_urn, type_of
 
 _NONE: Final[Mapping[Any, str]] = MappingProxyType({})
 # Such as `...::pulumi:providers:idstack::default`, with a version behind it where the SDK gives one.
@@ -101,10 +99,7 @@ class ObstacleError(CommandError):
 
 def read(lines: Iterable[str]) -> list[Existing]:
     """The resources that exist already, by the lines of the engine's event log, in the order of their failure."""
-    events: list[Mapping[str, Any]] = []
-    for line in lines:
-        with suppress(ValueError):  # a killed engine may leave half a line at the end
-            events.append(json.loads(line))
+    events = list(events_in(lines))
     errors: dict[str, str] = {}
     subscriptions: dict[str, str] = {}
     for event in events:

@@ -6,7 +6,8 @@ The types have the keys that the commands use; other keys are kept.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, NotRequired, TypedDict
 
 from identity import resource_types
@@ -123,10 +124,7 @@ def outputs_of(state: State) -> StackOutputs[str]:
 
 
 def outputs_in_log(lines: Sequence[str]) -> StackOutputs[str] | None:
-    """The stack's outputs among the events of a finished run, as its state has them; None if there are none.
-
-    Each line is an event (pulumi/pulumi `sdk/go/common/apitype/events.go`).
-    """
+    """The stack's outputs among the events of a finished run, as its state has them; None if there are none."""
     # A run has a thousand events, of which one is parsed, near the end.
     for line in reversed(lines):
         if f'"type":"{resource_types.STACK}"' in line and '"resOutputsEvent"' in line:
@@ -134,6 +132,16 @@ def outputs_in_log(lines: Sequence[str]) -> StackOutputs[str] | None:
             if metadata["type"] == resource_types.STACK:
                 return outputs_in([metadata["new"]])
     return None
+
+
+def events_in(lines: Iterable[str]) -> Iterator[Mapping[str, Any]]:
+    """The events of a log, each a line of JSON (pulumi/pulumi `sdk/go/common/apitype/events.go`, EngineEvent).
+
+    A killed engine may leave half a line at the end.
+    """
+    for line in lines:
+        with suppress(ValueError):
+            yield json.loads(line)
 
 
 def outputs_in(resources: Iterable[StateResource]) -> StackOutputs[str]:

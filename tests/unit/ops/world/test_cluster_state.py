@@ -72,7 +72,9 @@ def api() -> FakeApiServer:
 
 @pytest.fixture
 def server(api: FakeApiServer, serve_plain: Serve) -> Iterator[ApiServer]:
-    with access_to(serve_plain(api.app())).api_server({}) as server:
+    access = access_to(serve_plain(api.app()))
+    assert access.cluster is not None
+    with ApiServer(access.kubeconfig, access.cluster, {}) as server:
         yield server
 
 
