@@ -20,7 +20,7 @@ from identity.catalogue import CONTROL_PLANE, DATA_PLANE, WORKLOAD
 from identity.settings.schema.problems import path_of
 from ops.adoption.entry import FoundResources
 from ops.adoption.files import ControlPlaneFile
-from ops.outputs.tables import FittedTable
+from ops.outputs.tables import FittedTable, Line
 from ops.recovery.orphans import Finders, ids, shown
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError, message
@@ -274,12 +274,12 @@ def findings(existing: FoundResources, matches: Sequence[Match]) -> list[Finding
 
 
 def table(lines: Sequence[Finding]) -> FittedTable:
-    texts = [
+    texts: list[Line] = [
         {
-            "identity": Text(line.identity),
-            "found": Text(line.found),
+            "identity": line.identity,
+            "found": line.found,
             "differs": Text(line.differs, "yellow"),
-            "next up": Text(line.next_up),
+            "next up": line.next_up,
         }
         for line in lines
     ]

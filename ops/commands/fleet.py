@@ -313,11 +313,11 @@ def _line(stack: StackStatus) -> Line:
     if stack.expired:
         expiry.stylize("bold red")
     return {
-        "stack": Text(stack.stack.name),
-        "environment": Text(stack.stack.environment),
-        "wave": Text(stack.wave),
+        "stack": stack.stack.name,
+        "environment": stack.stack.environment,
+        "wave": stack.wave,
         "last run": last,
-        "commit": Text(f"{commit[:10]}{dirty}"),
+        "commit": f"{commit[:10]}{dirty}",
         "nearest expiry": expiry,
         "overdue renewals": Text(", ".join(stack.overdue), "yellow"),
         "failed sign-in": Text(str(stack.failure) if stack.failure else "", "bold red"),

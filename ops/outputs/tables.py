@@ -24,7 +24,7 @@ from ops.world.cluster_state import MountedVersion, ProbeResult
 from ops.world.seen import HostedClusterCondition, ProbeStep
 
 # One line of a table: its values by their headings, in order.
-Line: TypeAlias = Mapping[str, Text]
+Line: TypeAlias = Mapping[str, Text | str]
 # Columns from left to right, each with the headings of its values from top to bottom.
 Layout: TypeAlias = Sequence[Sequence[str]]
 _GAP: Final = 2
@@ -48,7 +48,7 @@ class FittedTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         names = list(self.lines[0]) if self.lines else []
-        widths = {name: max(map(_width, (Text(name), *(line[name] for line in self.lines)))) for name in names}
+        widths = {name: max(map(_width, (name, *(line[name] for line in self.lines)))) for name in names}
 
         def needed(layout: Layout) -> int:
             return sum(max(widths[name] for name in column) + _GAP for column in layout) - _GAP
@@ -77,7 +77,9 @@ class FittedTable:
             caption_justify="left",
         )
         for line in self.lines:
-            table.add_row(*(Text("\n").join(line[name] for name in column if line[name]) for column in layout))
+            table.add_row(
+                *(Text("\n").join(Text.assemble(line[name]) for name in column if line[name]) for column in layout)
+            )
         yield table
 
 
@@ -87,17 +89,16 @@ def sign_ins(rows: Sequence[Row]) -> FittedTable:
 
 
 def tokens(rows: Sequence[TokenRow]) -> FittedTable:
-    return FittedTable(
-        [
-            {
-                "cluster": Text(row.of.cluster),
-                "identity": Text(row.of.row.field, "green" if row.probe.is_ready else "red"),
-                "service account": Text(row.of.subject.removeprefix(_ACCOUNT)),
-                **_proven(row.probe),
-            }
-            for row in rows
-        ]
-    )
+    lines: list[Line] = [
+        {
+            "cluster": row.of.cluster,
+            "identity": Text(row.of.row.field, "green" if row.probe.is_ready else "red"),
+            "service account": row.of.subject.removeprefix(_ACCOUNT),
+            **_proven(row.probe),
+        }
+        for row in rows
+    ]
+    return FittedTable(lines)
 
 
 def credentials(rows: Sequence[Row], now: datetime, caption: str = "") -> FittedTable:
@@ -107,9 +108,8 @@ def credentials(rows: Sequence[Row], now: datetime, caption: str = "") -> Fitted
 
 def titled(title: str, lines: Sequence[Mapping[str, str]], note: str) -> Group:
     """A table of plain text below its title and note; "none" without lines."""
-    texts = [{name: Text(value) for name, value in line.items()} for line in lines]
     heading = Text(f"\n{title}{f' ({note})' if note else ''}", "bold")
-    return Group(heading, FittedTable(texts) if lines else Text("none"))
+    return Group(heading, FittedTable(lines) if lines else Text("none"))
 
 
 def counted(number: int, noun: str) -> str:
@@ -126,10 +126,10 @@ def _layout(names: Sequence[str], heads: Collection[str]) -> Layout:
     return layout
 
 
-def _width(cell: Text) -> int:
+def _width(cell: Text | str) -> int:
     """The width of the cell with its lines wrapped at `_LONGEST_LINE`, between words."""
-    longest_line = max(map(cell_len, cell.plain.splitlines()), default=0)
-    longest_word = max(map(cell_len, cell.plain.split()), default=0)
+    longest_line = max(map(cell_len, str(cell).splitlines()), default=0)
+    longest_word = max(map(cell_len, str(cell).split()), default=0)
     return max(longest_word, min(longest_line, _LONGEST_LINE))
 
 
@@ -138,7 +138,7 @@ def _sign_in(row: Row, probe: ProbeResult) -> Line:
     return {
         "identity": Text(row.identity if is_first else "", "green" if row.is_green else "red"),
         "certificate expiry": _date(probe.report.expires if probe.report else None),
-        "SecretProviderClass": Text(row.secret_provider_class if is_first else ""),
+        "SecretProviderClass": row.secret_provider_class if is_first else "",
         **_proven(probe),
     }
 
@@ -146,7 +146,7 @@ def _sign_in(row: Row, probe: ProbeResult) -> Line:
 def _proven(probe: ProbeResult) -> Line:
     """What a probe reports: the credential's path in its pod, its sign-in and its proof call."""
     return {
-        "file": Text((probe.report.file if probe.report else None) or _UNKNOWN),
+        "file": (probe.report.file if probe.report else None) or _UNKNOWN,
         "sign-in": _sign_in_outcome(probe),
         "proof call": _proof(probe),
     }
@@ -156,14 +156,14 @@ def _credential(row: Row, now: datetime) -> Line:
     days_left = row.days_left(now)
     style = "" if days_left is None else "red" if days_left < 0 else "yellow" if days_left < _SOON_DAYS else "green"
     return {
-        "cluster": Text(row.cluster),
-        "identity": Text(row.identity),
-        "secret": Text(row.secret),
-        "SecretProviderClass": Text(row.secret_provider_class),
+        "cluster": row.cluster,
+        "identity": row.identity,
+        "secret": row.secret,
+        "SecretProviderClass": row.secret_provider_class,
         "expiry": _date(row.not_after),
         "renew after": _date(row.renew_after),
         # Enough to tell certificates apart; the whole one would take a third of a screen.
-        "thumbprint": Text((row.thumbprint or _UNKNOWN)[: len("thumbprint")]),
+        "thumbprint": (row.thumbprint or _UNKNOWN)[: len("thumbprint")],
         "days left": Text(_UNKNOWN if days_left is None else str(days_left), style),
         **({"sign-in": _worst(row, _sign_in_outcome), "proof call": _worst(row, _proof_outcome)} if row.probes else {}),
     }
@@ -205,12 +205,12 @@ _STYLES: Final = {
 
 def managed_identities_table(rows: Sequence[ManagedIdentityRow]) -> FittedTable:
     """A line for each optional managed identity; missing ones are red."""
-    lines = [
+    lines: list[Line] = [
         {
-            "cluster": Text(row.cluster),
-            "managed identity": Text(row.identity),
-            "client id": Text(row.client_id),
-            "role": Text(row.role),
+            "cluster": row.cluster,
+            "managed identity": row.identity,
+            "client id": row.client_id,
+            "role": row.role,
             "in Azure": Text(row.state, _STYLES[row.state]),
             "federated credentials": Text(", ").join(
                 Text.assemble(credential.name, " ", (credential.state, _STYLES[credential.state]))
@@ -224,13 +224,13 @@ def managed_identities_table(rows: Sequence[ManagedIdentityRow]) -> FittedTable:
 
 def conditions_table(every: Sequence[HostedClusterCondition]) -> FittedTable:
     """The visible conditions of each HostedCluster; unexpected ones are red."""
-    lines = [
+    lines: list[Line] = [
         {
-            "cluster": Text(condition.cluster),
-            "condition": Text(condition.type),
+            "cluster": condition.cluster,
+            "condition": condition.type,
             "status": Text(condition.status, "green" if condition.is_expected else "red"),
-            "reason": Text(condition.reason),
-            "message": Text("" if condition.is_expected else condition.message),
+            "reason": condition.reason,
+            "message": "" if condition.is_expected else condition.message,
         }
         for condition in every
         if condition.is_shown
@@ -240,12 +240,12 @@ def conditions_table(every: Sequence[HostedClusterCondition]) -> FittedTable:
 
 def mounts_table(versions: Sequence[MountedVersion]) -> FittedTable:
     """A line for each pod and identity; `state` compares the version with the vault's."""
-    lines = [
+    lines: list[Line] = [
         {
-            "cluster": Text(mount.cluster),
-            "identity": Text(mount.identity),
-            "pod": Text(mount.pod),
-            "mounted version": Text(mount.version),
+            "cluster": mount.cluster,
+            "identity": mount.identity,
+            "pod": mount.pod,
+            "mounted version": mount.version,
             "state": Text(mount.state, _STYLES[mount.state]),
         }
         for mount in versions
