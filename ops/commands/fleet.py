@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
@@ -160,7 +160,7 @@ def status(file: FileOption = DEFAULT, name: EnvironmentOption = None, as_json: 
     """
     screen = Screen(as_json)
     environments = chosen(file, name)
-    statuses = [stack for environment in environments for stack in _statuses(environment, ROOT, screen.output)]
+    statuses = [stack for environment in environments for stack in _statuses(environment, screen.output)]
     screen.show({"stacks": [stack.to_json() for stack in statuses]}, FittedTable([_line(stack) for stack in statuses]))
     if any(environment.operator for environment in environments):
         screen.console.print(message("fleet.operator", namespace=NAMESPACE))
@@ -229,7 +229,7 @@ class StackStatus:
         }
 
 
-def _statuses(environment: FleetEnvironment, root: Path, output: int) -> list[StackStatus]:
+def _statuses(environment: FleetEnvironment, output: int) -> list[StackStatus]:
     """The status of every stack by its state, in the order of the waves; `output` is a file descriptor for engines.
 
     Sign-ins are those of the credential probes of local stacks; those on Azure are in the probes' metrics
@@ -243,7 +243,7 @@ def _statuses(environment: FleetEnvironment, root: Path, output: int) -> list[St
         caller = {**os.environ, **({BACKEND_VARIABLE: environment.backend} if environment.backend is not None else {})}
 
         def engine(stack: str) -> Engine:
-            return Engine(stack, root, output, caller=caller)
+            return Engine(stack, ROOT, output, caller=caller)
 
         known = set(engine(environment.stacks[0].name).stacks())
         names = [stack.name for _, stack in waves if stack.name in known]
@@ -252,31 +252,22 @@ def _statuses(environment: FleetEnvironment, root: Path, output: int) -> list[St
     cloud = local_cloud.of(environment.stacks[0].name) if states else None
     results = local_probes(cloud) if cloud and any(map(has_any_probes, map(outputs_of, states.values()))) else None
     now = datetime.now(UTC)
-    return [
-        _status(stack, wave, states.get(stack.name), results, StackLog(root, stack.name).failure(), now)
-        for wave, stack in waves
-    ]
+    logged = (StackStatus(stack=one, wave=wave, last_failed=StackLog(ROOT, one.name).failure()) for wave, one in waves)
+    return [_status(known, states.get(known.stack.name), results, now) for known in logged]
 
 
-def _status(
-    stack: FleetStack,
-    wave: str,
-    state: State | None,
-    results: ProbeResults | None,
-    last_failed: FailedRun | None,
-    now: datetime,
-) -> StackStatus:
+def _status(known: StackStatus, state: State | None, results: ProbeResults | None, now: datetime) -> StackStatus:
+    """What is known of a stack, and what its state and its probes say."""
     outputs = outputs_of(state) if state else {}
     if state is None or not outputs:
-        return StackStatus(stack=stack, wave=wave, last_failed=last_failed)
+        return known
     identities = rows(outputs, results)
     probed = [(row.identity, probe) for row in identities for probe in row.probes]
     probed += [(row.of.row.field, row.probe) for row in running_token_rows(outputs, results)]
     dates = [row.not_after for row in identities if row.not_after is not None]
     manifest = state["deployment"].get("manifest")
-    return StackStatus(
-        stack=stack,
-        wave=wave,
+    return replace(
+        known,
         is_up=True,
         updated=rfc3339.parse(manifest["time"]) if manifest is not None else None,
         commit=outputs.get("commit"),
@@ -288,7 +279,6 @@ def _status(
             key=lambda failure: failure.at or "",
             default=None,
         ),
-        last_failed=last_failed,
     )
 
 
