@@ -48,10 +48,7 @@ def rehearse(plan: PlannedRehearsal, step: Callable[[str], None]) -> Rehearsal:
     be brought up.
     """
     with throw_away(plan.seed, plan.caller) as world:
-        base = at_commit(plan.root, plan.base, world.directory / "base")
-        into = world.directory / "head"
-        head = as_it_is(plan.root, into) if plan.head is None else at_commit(plan.root, plan.head, into)
-        return _Run(plan, world, base, head, step).whole()
+        return _Run(plan, world, step).whole()
 
 
 @dataclass
@@ -70,12 +67,11 @@ class _Commit:
 
 
 class _Run:
-    def __init__(
-        self, plan: PlannedRehearsal, world: ThrowAwayCloud, base: Tree, head: Tree, step: Callable[[str], None]
-    ) -> None:
-        self._plan = plan
+    def __init__(self, plan: PlannedRehearsal, world: ThrowAwayCloud, step: Callable[[str], None]) -> None:
         self._world = world
         self._step = step
+        base, into = at_commit(plan.root, plan.base, world.directory / "base"), world.directory / "head"
+        head = as_it_is(plan.root, into) if plan.head is None else at_commit(plan.root, plan.head, into)
         before, after = base.configurations(), head.configurations()
         if plan.stack not in after:
             raise CommandError(f"there is no Pulumi.{plan.stack}.yaml at {head.name}")
@@ -88,13 +84,13 @@ class _Run:
             LOCAL_TENANT_ID: str(own.get(f"{NAMESPACE}:tenantId", LOCAL_TENANT_ID)),
             LOCAL_SUBSCRIPTION_ID: str(own.get(f"{NAMESPACE}:subscriptionId", LOCAL_SUBSCRIPTION_ID)),
         }
-        self._base = _Commit(base, self._copies(at_base, before))
-        self._head = _Commit(head, self._copies(at_head, after))
+        self._base = self._commit(base, at_base, before)
+        self._head = self._commit(head, at_head, after)
         self._result.moves = list(moves(self._base.copies, self._head.copies))
 
-    def _copies(self, stacks: Sequence[str], documents: Mapping[str, Mapping[str, Any]]) -> list[StackCopy]:
-        world, seed = self._world, self._plan.seed
-        return [copy_configuration(stack, documents[stack], self._names, world.documents, seed) for stack in stacks]
+    def _commit(self, tree: Tree, stacks: Sequence[str], documents: Mapping[str, Mapping[str, Any]]) -> _Commit:
+        into, seed = self._world.documents, self._result.seed
+        return _Commit(tree, [copy_configuration(one, documents[one], self._names, into, seed) for one in stacks])
 
     def whole(self) -> Rehearsal:
         copies, result = [*self._base.copies, *self._head.copies], self._result
