@@ -52,7 +52,7 @@ def renew(context: typer.Context, *, run: RunOptions) -> None:
         return
     if not identities:
         raise CommandError(message("renew.nothing", stack=run.stack))
-    verdict = RenewalRun(engine, screen.console, {}, context.args).renew(identities)
+    verdict = RenewalRun(engine, screen.console, context.args).renew(identities)
     inspector(context).show_status(engine, screen)
     now, dates = datetime.now(UTC), rows(engine.outputs(), None)
     due = [f"{row.cluster}/{row.identity}" for row in dates if row.renew_after is not None and row.renew_after <= now]
@@ -76,26 +76,26 @@ def prepare_renewal(context: typer.Context, engine: Engine, screen: Screen) -> N
 
 @dataclass(frozen=True)
 class RenewalRun:
-    """Renews the chosen identities in one `pulumi up`.
-
-    `requests` are by the schedules' names; a schedule without one decides by itself what is due. `arguments` are
-    further options of `pulumi up`.
-    """
+    """Renews the chosen identities in one `pulumi up`; `arguments` are further options of it."""
 
     engine: Engine
     console: Console
-    requests: Mapping[str, RenewalRequest]
     arguments: Sequence[str] = ()
 
-    def renew(self, identities: Sequence[Renewable]) -> Verdict:
+    def renew(self, identities: Sequence[Renewable], request: RenewalRequest | None = None) -> Verdict:
         """Renew the `identities` of the stack's state whose plan has a renewal and no other change.
 
-        A line reports each one that is left out (`Verdict.refused`). Raises CommandError, before any change, if there
-        is no plan, or it has steps of other resources.
+        A schedule without a `request` decides by itself what is due. A line reports each one that is left out
+        (`Verdict.refused`). Raises CommandError, before any change, if there is no plan, or it has steps of other
+        resources.
         """
-        verdict = self._judge(identities)
-        asked = next(iter(self.requests.values()), RenewalRequest.RENEW)
-        done = {RenewalRequest.WITHDRAW: "withdrawn", RenewalRequest.REGISTER: "registered"}.get(asked, "renewed")
+        # It tells the program that the run only renews.
+        requests = {identity.schedule_name: request for identity in identities} if request else {}
+        environment = renewal_request.write(requests)
+        verdict = self._judge(identities, environment, replaces=request is RenewalRequest.REPLACE)
+        done = {RenewalRequest.WITHDRAW: "withdrawn", RenewalRequest.REGISTER: "registered"}.get(
+            request or RenewalRequest.RENEW, "renewed"
+        )
         for name, reasons in verdict.refused.items():
             why = f"a renewal would bring up other changes: {'; '.join(reasons)}. "
             why += f"`.venv/bin/idstack up --stack {self.engine.stack}` does so, and renews what is due"
@@ -106,25 +106,25 @@ class RenewalRun:
             self.console.print(f"{done} now: {', '.join(identity.name for identity in verdict.renewed)}")
             # A failed renewal must not prevent the others. But pulumi 3.276 deletes what is replaced even if it skips
             # the secret, which depends on that in the state, and then refuses the state.
-            goes_on = () if asked is RenewalRequest.REPLACE else ("--continue-on-error",)
+            goes_on = () if request is RenewalRequest.REPLACE else ("--continue-on-error",)
             options = (*goes_on, *_targets(verdict.renewed), *self.arguments)
-            self.engine.up(options, self._environment)
+            self.engine.up(options, environment)
         else:
             self.console.print(f"nothing is {done}")
         return verdict
 
-    def _judge(self, identities: Sequence[Renewable]) -> Verdict:
+    def _judge(self, identities: Sequence[Renewable], environment: Mapping[str, str], *, replaces: bool) -> Verdict:
         """The verdict of the first plan without refusals, with those of the plans before it."""
         state, is_settled = self.engine.resources(), is_clean(self.engine.outputs().get("commit"))
         refused: dict[str, Sequence[str]] = {
             identity.name: ["its first `up` has not stored a credential yet"]
             for identity in identities
-            if identity.secret is None and self.requests.get(identity.schedule_name) is not RenewalRequest.REPLACE
+            if identity.secret is None and not replaces
         }
         failed: frozenset[str] = frozenset()
         refresh = [argument for argument in self.arguments if argument == "--refresh"]
         while chosen := [identity for identity in identities if identity.name not in refused]:
-            plan = self.engine.proposed([*_targets(chosen), *refresh], self._environment)
+            plan = self.engine.proposed([*_targets(chosen), *refresh], environment)
             verdict = judge(chosen, plan, state, is_settled=is_settled)
             if not verdict.refused and verdict.blocked:
                 raise CommandError(message("renew.blocked"), *(f"  {reason}" for reason in verdict.blocked))
@@ -133,11 +133,6 @@ class RenewalRun:
             refused |= verdict.refused
             failed |= verdict.failed
         return Verdict((), refused, (), failed)
-
-    @property
-    def _environment(self) -> Mapping[str, str]:
-        """The variable that tells the program that the run only renews."""
-        return renewal_request.write(self.requests)
 
 
 def _targets(identities: Iterable[Renewable]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Final, cast
 
@@ -17,7 +18,6 @@ from identity.similar import similar
 from ops.commands.options import RunOptions, Screen, complete_identities, inspector, with_options
 from ops.commands.renew import RenewalRun, prepare_renewal
 from ops.renewal.guard import Renewable, renewable
-from ops.stack.engine import Engine
 from ops.stack.errors import CommandError, WrongUsageError, message
 from ops.stack.lock import LockedError
 
@@ -59,55 +59,54 @@ def rotate(
     prepare_renewal(context, engine, screen)
     stored = [found for found in renewable(engine.resources()) if now or found.secret is not None]
     identities = chosen(run.stack, stored, identity or ())
+    renewal = RenewalRun(engine, screen.console, context.args)
     if now:
-        _replace(engine, screen, identities, context.args)
+        _replace(renewal, identities)
         if lost := [identity.name for identity in identities if identity.secret is None]:
             raise CommandError(message("rotate.no-secret", stack=run.stack, names=", ".join(lost)))
     elif register:
         # The state may not know yet that the certificate is gone.
-        _run(engine, screen, identities, RenewalRequest.REGISTER, ("--refresh", *context.args))
+        _run(replace(renewal, arguments=("--refresh", *context.args)), identities, RenewalRequest.REGISTER)
     elif revoke:
         screen.console.print(message("rotate.revoking", pods=_listed_pods(identities)))
-        _run(engine, screen, identities, RenewalRequest.FORCE, context.args)
-        _run(engine, screen, identities, RenewalRequest.WITHDRAW, context.args)
+        _run(renewal, identities, RenewalRequest.FORCE)
+        _run(renewal, identities, RenewalRequest.WITHDRAW)
     else:
         _check_pods(identities, screen, force=force)
-        _run(engine, screen, identities, RenewalRequest.FORCE if force else RenewalRequest.RENEW, context.args)
+        _run(renewal, identities, RenewalRequest.FORCE if force else RenewalRequest.RENEW)
     inspector(context).show_status(engine, screen)
 
 
-def _replace(engine: Engine, screen: Screen, identities: Sequence[Renewable], arguments: Sequence[str]) -> None:
+def _replace(renewal: RenewalRun, identities: Sequence[Renewable]) -> None:
     """Withdraw every certificate of these identities, then issue new ones.
 
     Raises CommandError with the withdrawn and the unchanged ones if it fails.
     """
-    screen.console.print(message("rotate.revoking-first", pods=_listed_pods(identities)))
+    renewal.console.print(message("rotate.revoking-first", pods=_listed_pods(identities)))
     try:
-        _run(engine, screen, identities, RenewalRequest.REPLACE, arguments)
+        _run(renewal, identities, RenewalRequest.REPLACE)
     except LockedError:
         raise
     except CommandError as error:
-        current = {candidate.name: slots(candidate) for candidate in renewable(engine.resources())}
+        current = {candidate.name: slots(candidate) for candidate in renewable(renewal.engine.resources())}
         unchanged = [identity.name for identity in identities if current.get(identity.name) == slots(identity)]
         withdrawn = [candidate.name for candidate in identities if candidate.name not in unchanged]
         lines = []
         if withdrawn:
-            lines.append(message("rotate.withdrawn", names=", ".join(withdrawn), stack=engine.stack))
+            lines.append(message("rotate.withdrawn", names=", ".join(withdrawn), stack=renewal.engine.stack))
         if unchanged:
             lines.append(message("rotate.perhaps-withdrawn", names=", ".join(unchanged)))
         raise CommandError(str(error), *lines) from None
 
 
-def _run(
-    engine: Engine, screen: Screen, identities: Iterable[Renewable], request: RenewalRequest, arguments: Sequence[str]
-) -> None:
+def _run(renewal: RenewalRun, identities: Iterable[Renewable], request: RenewalRequest) -> None:
     """One `pulumi up` of these identities alone, with this request to their schedules.
 
     Raises CommandError if one of them had to be left out.
     """
-    requests = {identity.schedule_name: request for identity in identities}
-    selected = [identity for identity in renewable(engine.resources()) if identity.schedule_name in requests]
-    verdict = RenewalRun(engine, screen.console, requests, arguments).renew(selected)
+    names = {identity.schedule_name for identity in identities}
+    selected = [identity for identity in renewable(renewal.engine.resources()) if identity.schedule_name in names]
+    verdict = renewal.renew(selected, request)
     if missing := [identity.name for identity in selected if identity not in verdict.renewed]:
         why = "the reasons are printed above" if verdict.refused else "the delivered certificate is at Entra ID"
         raise CommandError(f"unchanged: {', '.join(missing)}; {why}")

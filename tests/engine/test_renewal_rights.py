@@ -78,7 +78,7 @@ def renew(pipeline: Reader) -> None:
         patch.setenv("LOCALCLOUD_STATE_DIR", str(stack.state))
         patch.setattr(engine.Engine, "environment", property(lambda _: pipeline.variables))
         of_the_pipeline = engine.Engine(stack.name, stack.root, output=log.fileno())
-        RenewalRun(of_the_pipeline, Console(file=log), {}).renew(renewable(of_the_pipeline.resources()))
+        RenewalRun(of_the_pipeline, Console(file=log)).renew(renewable(of_the_pipeline.resources()))
 
 
 def test_the_role_for_renewals_renews_and_creates_nothing(
