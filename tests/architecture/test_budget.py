@@ -12,14 +12,14 @@ from tests.architecture.source import CLOUD, ROOT
 
 _CLOUDS_TESTS: Final = CLOUD / "tests"
 BUDGET: Final[Mapping[str, int]] = {
-    "identity": 15_500,
-    "components": 5_800,
+    "identity": 14_700,
+    "components": 5_750,
     "provider plugin policies": 3_400,
-    "ops": 18_900,
+    "ops": 18_800,
     "tools": 2_600,
     "cloud": 25_500,
     "cloud/tests": 18_500,
-    "tests": 64_000,
+    "tests": 63_400,
 }
 _MOST_LINES: Final = 500
 """Of a file: it tells one story."""
