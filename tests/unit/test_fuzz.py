@@ -136,7 +136,10 @@ READERS: Final = {
     "fleet": Reader(fleet_document(AZURE), lambda text, _: fleet_of(text)),
     "control plane": Reader(
         {row.field: {**_identity(row.field.lower()), "objectEncoding": "utf-8"} for row in CONTROL_PLANE},
-        _saying(files.control_plane, lambda found: [identity.client_id for identity in found.identities.values()]),
+        _saying(
+            lambda file: files.control_plane(file, "kv-1"),
+            lambda found: [identity.client_id for identity in found.identities.values()],
+        ),
     ),
     "data plane": Reader({row.field: UUID.format(4) for row in DATA_PLANE}, _saying(files.data_plane, dict.values)),
     "workload identities": Reader(
