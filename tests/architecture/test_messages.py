@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from string import Formatter
 from typing import Final
 
@@ -23,7 +24,12 @@ _ROWS: Final[dict[str, str]] = {
 }
 
 
-def _uses() -> Iterator[tuple[str, frozenset[str | None], str]]:
+@cache
+def _uses() -> tuple[tuple[str, frozenset[str | None], str], ...]:
+    return tuple(_calls())
+
+
+def _calls() -> Iterator[tuple[str, frozenset[str | None], str]]:
     """Row, words and place of each call of `message`, whose row may be one of two."""
     for file in files("ops"):
         for node in nodes(file):
@@ -35,20 +41,17 @@ def _uses() -> Iterator[tuple[str, frozenset[str | None], str]]:
                     yield str(row.value), words, place(file, node.lineno)
 
 
-_USES: Final = list(_uses())
-
-
 @pytest.mark.parametrize("row", _ROWS)
 def test_a_message_gets_the_words_in_its_braces(row: str) -> None:
     named = {name for _, name, _, _ in Formatter().parse(_ROWS[row]) if name is not None}
-    given = {place: words for used, words, place in _USES if used == row}
+    given = {place: words for used, words, place in _uses() if used == row}
 
     assert given, "nothing says it"
     assert not {place: words ^ named for place, words in given.items() if words != named}
 
 
 def test_every_message_that_is_said_is_in_a_table() -> None:
-    assert not {place: row for row, _, place in _USES if row not in _ROWS}
+    assert not {place: row for row, _, place in _uses() if row not in _ROWS}
 
 
 def test_a_table_has_the_messages_of_the_modules_beside_it() -> None:
