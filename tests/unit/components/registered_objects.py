@@ -13,12 +13,12 @@ from tests.unit.components.shapes import shapes
 Object = dict[str, Any]
 
 
-def registered_objects(folder: Path) -> list[Object]:
-    """Run the program in `folder` once for each shape; an object that several have is there once."""
+def registered_objects(folder: Path, ends: str = "") -> list[Object]:
+    """Run the program in `folder` once for each shape whose name ends so; an object that several have is there once."""
     (folder / "kubeconfig").write_text(world.KUBECONFIG, encoding="utf-8")
     azure = {**world.lookups(), "azure-native:keyvault:getManagedHsm": {}}
     found: dict[str, Object] = {}
-    for shape in shapes()[0].values():
+    for shape in (shape for name, shape in shapes()[0].items() if name.endswith(ends)):
         for resource in run_program(folder, invokes=azure, **shape).registered:
             if resource.type.startswith("kubernetes:"):
                 found[json.dumps(resource.inputs, sort_keys=True)] = dict(resource.inputs)
