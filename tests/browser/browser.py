@@ -53,10 +53,6 @@ class Browser:
         """Change the system's scheme."""
         self._do("scheme", scheme=scheme)
 
-    def screenshot(self, file: Path) -> None:
-        """Write the whole page as PNG."""
-        self._do("screenshot", path=str(file))
-
     def seen(self) -> list[str]:
         """Console messages, errors, dialogs, and requests other than for the file itself, since it was opened."""
         found: list[str] = self._do("seen")

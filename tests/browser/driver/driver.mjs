@@ -36,7 +36,6 @@ const COMMANDS = {
   fill: ({ selector, text }) => page.fill(selector, text),
   select: ({ selector, value }) => page.selectOption(selector, value),
   scheme: ({ scheme }) => page.emulateMedia({ colorScheme: scheme }),
-  screenshot: ({ path }) => page.screenshot({ path, fullPage: true }),
   seen: () => seen,
 };
 
